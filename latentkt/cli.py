@@ -1,0 +1,59 @@
+"""The command line: finds the subcommand, imports it, runs it, and turns refusals into exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from latentkt.errors import LatentKTError
+
+# Name of the subcommand -> one line of help. The module is imported only when the command is used.
+COMMANDS: dict[str, str] = {}
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    module = importlib.import_module(f"latentkt.commands.{name.replace('-', '_')}")
+    parser = argparse.ArgumentParser(prog=f"latentkt {name}", description=COMMANDS[name])
+    module.configure(parser)
+    parser.set_defaults(run=module.run)
+    return parser
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS), default=0)
+    rows = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
+    return "\n".join(["usage: latentkt COMMAND …  (latentkt COMMAND --help for its options)", "", *rows])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `latentkt` with `argv` (default: the process's arguments) and return the exit code.
+
+    Exit codes: 0 done, 2 refused (the message says what was expected, what was found, what to do), 130 interrupted.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in {"-h", "--help"}:
+        print(_overview())
+        return 0
+    if args[0] == "--version":
+        from latentkt import __version__
+
+        print(__version__)
+        return 0
+    if args[0] not in COMMANDS:
+        print(f"latentkt: no command {args[0]!r}\n\n{_overview()}", file=sys.stderr)
+        return 2
+    options = _parser(args[0]).parse_args(args[1:])
+    try:
+        return int(options.run(options))
+    except LatentKTError as error:
+        print(f"latentkt {args[0]}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
