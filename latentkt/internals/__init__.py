@@ -1,0 +1,32 @@
+"""Measurements inside the network, on a model and pairs of prompts.
+
+The names below are loaded when they are used, so that importing the package stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_HOME = {
+    "AnswerScore": "metrics",
+    "Branches": "branches",
+    "LensRun": "lens",
+    "ProbeData": "probes",
+    "answer_lens": "lens",
+    "item_run": "pairs",
+    "pairs_of_item": "pairs",
+    "patch_roles": "patching",
+    "probe_layers": "probes",
+    "role_positions": "patching",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

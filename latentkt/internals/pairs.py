@@ -1,0 +1,113 @@
+"""From trap items to what is measured: runs (one prompt with its answers) and pairs (item and control, both directions)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from latentkt.errors import LatentKTError
+from latentkt.internals.lens import LensRun
+from latentkt.models import encode, encode_answers, make_pair
+from latentkt.trapqa import render
+
+if TYPE_CHECKING:
+    from latentkt.models import ModelHandle, Pair
+    from latentkt.trapqa import Rendered, TrapItem
+
+__all__ = ["DIRECTIONS", "encode_run", "item_run", "pairs_of_item"]
+
+DIRECTIONS = {"control_to_item": ("item", "control"), "item_to_control": ("control", "item")}
+"""Direction -> (base, source): activations go from the source run into the base run."""
+
+
+def encode_run(handle: ModelHandle, rendered: Rendered, meta: dict[str, object]) -> LensRun:
+    """Tokenise a rendered prompt with its two answers.
+
+    Raises:
+        InputError: The prompt does not fit, or its answers cannot be scored under this tokenizer.
+    """
+    name = f"{rendered.which} {rendered.item_id!r}"
+    prompt = encode(handle, rendered.text, chat=rendered.chat, spans=rendered.spans, name=name)
+    correct, shortcut = (rendered.answer_prefix + text for text in (rendered.correct, rendered.shortcut))
+    answers = encode_answers(handle, prompt, correct, shortcut, name=name)
+    return LensRun(prompt, answers, meta)
+
+
+def item_run(
+    handle: ModelHandle,
+    item: TrapItem,
+    *,
+    which: str = "item",
+    order: str = "correct_first",
+    template: str = "chat",
+    system: str | None = None,
+    condition: str | None = None,
+) -> LensRun:
+    """One prompt of an item (`item`, `control` or `neutral`) with its answers, and the columns that name it.
+
+    Args:
+        handle: The model.
+        item: The item.
+        which: `item`, `control`, or `neutral` (the options without the question).
+        order: Which of the item's answers is shown first.
+        template: `chat` or `plain`.
+        system: As in `latentkt.trapqa.render`.
+        condition: None for the item's own.
+
+    Raises:
+        InputError: The prompt or the answers are refused for this model.
+    """
+    neutral = which == "neutral"
+    rendered = render(
+        item,
+        which="item" if neutral else which,
+        condition="neutral" if neutral else condition,
+        order=order,
+        template=template,
+        system=system,
+        tokenizer=handle.tokenizer,
+    )
+    right = rendered.right
+    first_is_correct = None if right is None else (right == "correct") == (order == "correct_first")
+    meta: dict[str, object] = {
+        "item": item.id,
+        "kind": item.kind,
+        "family": item.family,
+        "polarity": item.polarity,
+        "which": which,
+        "order": order,
+        "template": template,
+        "condition": rendered.condition,
+        "right": right,
+        "first_option_is_correct": first_is_correct,
+    }
+    return encode_run(handle, rendered, meta)
+
+
+def pairs_of_item(handle: ModelHandle, item: TrapItem, **options: object) -> list[Pair]:
+    """The item and its control as pairs, one a direction.
+
+    Args:
+        handle: The model.
+        item: The item.
+        **options: `order`, `template`, `system`, `condition` as in `item_run`.
+
+    Raises:
+        LatentKTError: A prompt is refused for this model, or the two cannot be aligned.
+    """
+    runs = {which: item_run(handle, item, which=which, **options) for which in ("item", "control")}  # type: ignore[arg-type]
+    meta = {key: runs["item"].meta[key] for key in ("item", "kind", "family", "polarity", "order", "template")}
+    pairs = []
+    for direction, (base, source) in DIRECTIONS.items():
+        columns = {**meta, "direction": direction, "base": base, "source": source}
+        pairs.append(
+            make_pair(
+                handle,
+                runs[base].prompt,
+                runs[source].prompt,
+                correct=runs["item"].answers.correct,
+                shortcut=runs["item"].answers.shortcut,
+                name=f"{item.id} {direction}",
+                meta=columns,
+            )
+        )
+    return pairs

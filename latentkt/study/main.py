@@ -1,0 +1,151 @@
+"""`study`: plan, run, resume, report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from latentkt.errors import InputError
+from latentkt.progress import progress
+from latentkt.study.context import ContextMaker, read_items
+from latentkt.study.presets import preset_named, select_items
+from latentkt.study.stages import Stage, plan
+from latentkt.study.workers import Pool
+
+if TYPE_CHECKING:
+    from latentkt.models import ModelHandle
+    from latentkt.progress import Bar
+    from latentkt.results import RunWriter
+    from latentkt.trapqa import ItemSet
+
+__all__ = ["StudyOptions", "study"]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    """What a study measures, and how; all that its tables depend on but the model's weights and the items' text.
+
+    Attributes:
+        model: `smollm2`, a folder, or a hub id.
+        items: A JSONL file of items; None for the built-in set.
+        preset: `quick` or `full` (see `latentkt.study.presets`).
+        limit: At most this many items of each kind, drawn like the preset's; None for all.
+        device: Where the model runs.
+        dtype: The weights' dtype; metrics are float32 or better whatever it is.
+        template: `chat` or `plain`; None for chat where the tokenizer has a template.
+        system: None keeps the template's own system prompt, "none" removes it, other text replaces it.
+        seed: Seed of every draw.
+    """
+
+    model: str
+    items: str | None = None
+    preset: str = "quick"
+    limit: int | None = None
+    device: str = "cpu"
+    dtype: str = "float32"
+    template: str | None = None
+    system: str | None = None
+    seed: int = 0
+
+
+def study(
+    options: StudyOptions,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+    command: Sequence[str] | None = None,
+) -> Path:
+    """Ask a model the items and their controls, measure inside it, and write tables and one report.
+
+    Args:
+        options: What to measure.
+        out: The run's folder; by default `runs/<UTC stamp>-<preset>`.
+        resume: Go on with the run in `out`.
+        workers: Single-thread processes; default two on a CPU (one where there is one core, or on another device).
+        command: The words of the command line, for the record.
+
+    Returns:
+        The run's folder; `report.html` stands in it.
+
+    Raises:
+        LatentKTError: Before work starts where it can be known: unknown model, wrong items, an existing folder, a prompt
+            longer than the context, answers that a tokenizer cannot tell apart.
+    """
+    from latentkt.models import open_model
+    from latentkt.results import create_run
+
+    preset_named(options.preset)
+    items = read_items(options)
+    stages = plan(select_items(tuple(items), per_kind=options.limit, seed=options.seed), options)
+    handle = open_model(options.model, device=options.device, dtype=options.dtype)
+    folder = Path(out) if out is not None else _default_folder(options.preset)
+    n_workers = _workers(options, workers)
+    metadata = _identity(options, handle, items)
+    with create_run(folder, metadata=metadata, resume=resume, command=command) as run, progress() as bar:
+        _keep_items(run, items)
+        with Pool(ContextMaker(options), workers=n_workers) as pool:
+            for stage in stages:
+                _run_stage(run, stage, pool, bar)
+        run.finish()
+    return _report(folder)
+
+
+def _workers(options: StudyOptions, workers: int | None) -> int:
+    if workers is None:
+        return min(2, os.cpu_count() or 1) if options.device == "cpu" else 1
+    if workers < 1:
+        raise InputError("number of workers", expected="1 or more", found=workers)
+    return workers
+
+
+def _default_folder(preset: str) -> Path:
+    return Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{preset}"
+
+
+def _identity(options: StudyOptions, handle: ModelHandle, items: ItemSet) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from latentkt.results import library_versions
+
+    shown = asdict(options)
+    return {
+        "model": handle.metadata(),
+        "items": {"path": shown.pop("items") or "built-in", "sha256": items.sha256, "n": len(items)},
+        "preset": shown.pop("preset"),
+        "seeds": {"study": shown.pop("seed")},
+        "options": shown,
+        "versions": library_versions(),
+    }
+
+
+def _keep_items(run: RunWriter, items: ItemSet) -> None:
+    """The items stand beside the tables, so that a run can be read without the file that it came from."""
+    import json
+
+    lines = [json.dumps(item.to_dict(), ensure_ascii=False) for item in items]
+    run.write_file("items.jsonl", "\n".join(lines) + "\n")
+
+
+def _run_stage(run: RunWriter, stage: Stage, pool: Pool, bar: Bar) -> None:
+    shown = bar.stage(stage.name, total=len(stage.batches))
+    left = list(run.batches(stage.tables, len(stage.batches)))
+    shown.advance(len(stage.batches) - len(left))
+    given = {name: run.read(name) for name in stage.needs} if left else {}
+    work = [(index, (stage.batches[index], given) if given else stage.batches[index]) for index in left]
+    for index, tables in pool.run(stage.work, work):
+        for name in stage.tables:
+            run.write(name, index, tables[name])
+        shown.advance()
+
+
+def _report(folder: Path) -> Path:
+    from latentkt.report import build
+    from latentkt.results import load_run
+
+    build(load_run(folder))
+    return folder
