@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from latentkt.errors import InputError, ModelRefusedError
+from latentkt.models.answers import find_end_of_turn, find_newline
 from latentkt.models.architecture import Architecture, describe
 from latentkt.models.sites import Edit, attached, record
 
@@ -140,22 +141,36 @@ class ModelHandle:
         return digest.hexdigest()
 
     @cached_property
+    def end_of_turn(self) -> int | None:
+        """The id that ends an assistant's turn in this tokenizer's chat template; None without a template."""
+        return find_end_of_turn(self)
+
+    @cached_property
+    def newline(self) -> int | None:
+        """The id of a newline after a word; None where the tokenizer has no single token for it."""
+        return find_newline(self)
+
+    @cached_property
     def _takes_positions(self) -> bool:
         return "position_ids" in inspect.signature(type(self.model).forward).parameters
 
     def inputs(
         self,
         ids: Int[Tensor, "batch pos"],
-        mask: Int[Tensor, "batch pos"] | None = None,
+        mask: Int[Tensor, "batch whole"] | None = None,
         *,
         positions: Int[Tensor, "batch pos"] | None = None,
     ) -> dict[str, Any]:
-        """The keyword arguments of a plain forward pass: ids, mask, positions from the mask, no cache."""
+        """The keyword arguments of a plain forward pass: ids, mask, positions from the mask, no cache.
+
+        With a cache, `mask` also covers the tokens in it and `ids` are the last columns.
+        """
         ids = ids.to(self.device)
         mask = torch.ones_like(ids) if mask is None else mask.to(self.device).long()
         found: dict[str, Any] = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
         if self._takes_positions:
-            found["position_ids"] = positions_from_mask(mask) if positions is None else positions.to(self.device)
+            along_mask = positions_from_mask(mask)[:, -ids.shape[1] :]
+            found["position_ids"] = along_mask if positions is None else positions.to(self.device)
         elif positions is not None:
             raise InputError(
                 f"model {self.name!r} takes no positions", expected="positions=None (they follow from the mask)"
@@ -177,6 +192,24 @@ class ModelHandle:
             positions: Positions of the tokens; by default counted along the mask.
         """
         return self.model(**self.inputs(ids, mask, positions=positions)).logits.float()
+
+    def run_blocks(
+        self, ids: Int[Tensor, "batch pos"], mask: Int[Tensor, "batch whole"] | None = None, *, cache: Any = None
+    ) -> Float[Tensor, "batch pos d_model"]:
+        """The residual stream that leaves the last block, without spreading out the vocabulary.
+
+        Args:
+            ids: Token ids.
+            mask: As in `logits`; with a cache, it covers the cached tokens as well.
+            cache: A Hugging Face cache that is read and extended.
+        """
+        inputs = self.inputs(ids, mask)
+        if cache is not None:
+            inputs |= {self.arch.cache_keyword: cache, "use_cache": True}
+        last = self.arch.site("resid_post", self.n_layers - 1)
+        with record([last]) as seen:
+            self.model.base_model(**inputs)
+        return seen[last.name, last.layer]
 
     def unembed(self, resid: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
         """Final norm, unembedding, bias and softcap of a residual stream, in float32.

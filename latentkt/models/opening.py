@@ -151,7 +151,7 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
 
 
 def _check_tokens(handle: ModelHandle, prompts: Sequence[str]) -> list[Tensor]:
-    """Ids of the prompts, after the BOS rule has been checked on them, plain and (where there is a template) in chat."""
+    """Ids of the prompts, after the BOS rule has been checked: plain, and in chat where there is a template."""
     tokenizer, name = handle.tokenizer, handle.name
     bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
     rows = []

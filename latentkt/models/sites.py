@@ -1,15 +1,17 @@
 """Sites: named places in a model, how to read them and how to replace them.
 
-| site | what it is | shape |
-|---|---|---|
-| `resid_pre` | the residual stream that enters the block, before any norm | `[batch, pos, d_model]` |
-| `resid_mid` | `resid_pre + attn_out`, before the norm of the MLP; not in parallel blocks | `[batch, pos, d_model]` |
-| `resid_post` | the residual stream that leaves the block, before any norm | `[batch, pos, d_model]` |
-| `attn_out`, `mlp_out` | what is ADDED to the residual stream, after a post-norm where there is one | `[batch, pos, d_model]` |
-| `z` | output of each head, input of the output projection | `[batch, pos, n_heads, d_head]` |
-| `q`, `k`, `v` | after the norm, the projection and its bias (and a q/k norm), before rotary | `[batch, pos, heads, d_head]` |
-| `pattern` | attention probabilities, query by key; read only, eager attention only | `[batch, n_heads, pos, pos]` |
+| site | what it is |
+|---|---|
+| `resid_pre` | the residual stream that enters the block, before any norm |
+| `resid_mid` | `resid_pre + attn_out`, before the norm of the MLP; not in parallel blocks |
+| `resid_post` | the residual stream that leaves the block, before any norm |
+| `attn_out`, `mlp_out` | what is ADDED to the residual stream, after a post-norm where there is one |
+| `z` | output of each head, input of the output projection |
+| `q`, `k`, `v` | after the norm, the projection and its bias (and a q or k norm), before rotary |
+| `pattern` | attention probabilities, query by key; read only, eager attention only |
 
+Residual sites, `attn_out` and `mlp_out` have shape `[batch, pos, d_model]`; `z`, `q`, `k` and `v`
+`[batch, pos, heads, d_head]`; `pattern` `[batch, n_heads, query, key]`.
 `k` and `v` have `n_kv_heads` heads: query head h reads key/value head `h // (n_heads // n_kv_heads)`.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from latentkt.errors import InputError
@@ -11,7 +12,7 @@ from latentkt.errors import InputError
 if TYPE_CHECKING:
     from latentkt.models.handle import ModelHandle
 
-__all__ = ["COVERING", "Encoded", "Span", "encode"]
+__all__ = ["COVERING", "Encoded", "Span", "encode", "tokenize"]
 
 Span = tuple[int, int]
 
@@ -138,7 +139,7 @@ def _check_spans(spans: dict[str, list[Span]], text: str, name: str) -> None:
             if role not in COVERING:
                 marked.append((start, end, role))
     marked.sort()
-    for (_, end, role), (start, _, other) in zip(marked, marked[1:], strict=False):
+    for (_, end, role), (start, _, other) in pairwise(marked):
         if start < end:
             raise InputError(
                 f"spans {role!r} and {other!r} of {name} overlap", expected="disjoint spans", found=text[start:end]

@@ -20,8 +20,8 @@ CONTEXT = 512
 
 _SPECIAL = ["<pad>", "<bos>", "<eos>", "<unk>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
 _CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz0123456789", " ", "\n", *".,;:?!'\"()-/%&+=*#[]{}_~"]
-_MERGES = [*"th he in er an re on at en nd is or it of to ar no di the did not and".split(), " the", " did", " not"]
-_MERGES += [" a", " is", " of"]
+_PIECES = "th he in er an re on at en nd is or it of to ar no di the did not and"
+_MERGES = [*_PIECES.split(), " the", " did", " not", " a", " is", " of"]
 
 _CHAT = (
     "{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] + '<|end|>\n' }}{% endfor %}"
