@@ -12,6 +12,7 @@ from latentkt.errors import LatentKTError
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
 COMMANDS: dict[str, str] = {
     "study": "the main job: ask a model trap items, measure inside it, write tables and a report",
+    "models": "fetch the model of the built-in study; check how a model is read",
 }
 
 
