@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from latentkt.errors import LatentKTError
 
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "items": "validate trap items and print how a set is balanced",
+}
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

@@ -6,6 +6,26 @@ The names below are loaded when they are first used, so that `import latentkt.tr
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what type checkers and editors see
+    from latentkt.trapqa.authoring import mark_item as mark_item
+    from latentkt.trapqa.check import CheckReport as CheckReport
+    from latentkt.trapqa.check import check_items as check_items
+    from latentkt.trapqa.items import Candidate as Candidate
+    from latentkt.trapqa.items import Control as Control
+    from latentkt.trapqa.items import ItemSet as ItemSet
+    from latentkt.trapqa.items import ProbeQuestion as ProbeQuestion
+    from latentkt.trapqa.items import TrapItem as TrapItem
+    from latentkt.trapqa.loading import builtin_items as builtin_items
+    from latentkt.trapqa.loading import load_items as load_items
+    from latentkt.trapqa.loading import save_items as save_items
+    from latentkt.trapqa.patterns import Patterns as Patterns
+    from latentkt.trapqa.rendering import Rendered as Rendered
+    from latentkt.trapqa.rendering import own_condition as own_condition
+    from latentkt.trapqa.rendering import render as render
+    from latentkt.trapqa.rendering import render_probe as render_probe
+    from latentkt.trapqa.templates import read_prompt_template as read_prompt_template
 
 _HOME = {
     "Candidate": "items",

@@ -10,7 +10,7 @@ from typing import Any
 from latentkt.errors import DataError, InputError
 from latentkt.trapqa.clauses import check_set
 from latentkt.trapqa.items import ItemSet, Kind
-from latentkt.trapqa.patterns import Patterns, parse_patterns
+from latentkt.trapqa.patterns import Patterns, find_patterns, union
 from latentkt.trapqa.schema import parse_item
 
 __all__ = ["BUILTIN", "builtin_items", "load_items", "save_items"]
@@ -64,7 +64,7 @@ def builtin_items(kind: Kind | None = None) -> ItemSet:
     items = tuple(item for item_set in sets for item in item_set)
     patterns = Patterns()
     for item_set in sets:
-        patterns = patterns.union(item_set.patterns or Patterns())
+        patterns = union(patterns, item_set.patterns or Patterns())
     check_set(items, patterns, [f"built-in item {item.id!r}" for item in items])
     return ItemSet(items=items, patterns=patterns)
 
@@ -108,11 +108,10 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _patterns_beside(path: Path) -> Patterns | None:
-    for candidate in (path.with_suffix(".patterns.json"), path.with_name("patterns.json")):
-        if candidate.is_file():
-            text = _read(candidate, "pattern file", "JSON")
-            return parse_patterns(_decode(text, str(candidate)), where=str(candidate))
-    return None
+    beside = find_patterns(path)
+    if beside is None:
+        return None
+    return Patterns.from_dict(_decode(_read(beside, "pattern file", "JSON"), str(beside)), where=str(beside))
 
 
 def _read(path: Path, what: str, expected: str) -> str:

@@ -1,8 +1,8 @@
 """The pattern file of an item set: how the keys and tasks that its paths name are written in text.
 
 `{"keys": {NAME: [forms]}, "tasks": {NAME: [forms]}, "exclude": {NAME: [forms]}, "pairs": [[KEY, KEY], …]}`. A form is
-literal text unless it is written `{"regex": "…"}`. Counting with the forms is the work of `latentkt.corpus`; here the
-file is checked, and the names are looked up.
+literal text unless it is written `{"regex": "…"}`. Here the file is checked and its names are looked up; matching and
+counting are the work of `latentkt.corpus`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,34 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError
 
-__all__ = ["Form", "Patterns", "Regex", "parse_patterns"]
+__all__ = ["Form", "Patterns", "find_patterns", "union"]
+
+_SECTIONS = ("keys", "tasks", "exclude", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
-class Regex:
-    """A form that is a regular expression."""
+class Form:
+    """One way to write a key or a task.
 
-    pattern: str
+    Attributes:
+        text: Literal text, or a regular expression.
+        regex: Whether `text` is a regular expression.
+    """
+
+    text: str
+    regex: bool = False
+
+    def to_json(self) -> str | dict[str, str]:
+        """The form as it stands in the file."""
+        return {"regex": self.text} if self.regex else self.text
 
 
-Form = str | Regex
 Forms = Mapping[str, tuple[Form, ...]]
-_FIELDS = ("keys", "tasks", "exclude", "pairs")
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,10 @@ class Patterns:
         tasks: Task -> its forms (one at least).
         exclude: Key or task -> forms whose matches do not count.
         pairs: Pairs of keys whose common occurrence is counted too.
+
+    Example:
+        >>> Patterns.from_dict({"keys": {"pauli": ["Pauli"]}, "tasks": {"nobel": ["Nobel Prize"]}}).keys["pauli"]
+        (Form(text='Pauli', regex=False),)
     """
 
     keys: Forms = field(default_factory=dict)
@@ -45,97 +60,88 @@ class Patterns:
     exclude: Forms = field(default_factory=dict)
     pairs: tuple[tuple[str, str], ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The patterns as the JSON object that they are read from."""
-        kinds = {"keys": self.keys, "tasks": self.tasks, "exclude": self.exclude}
-        forms = {kind: {name: [_form_json(f) for f in names[name]] for name in names} for kind, names in kinds.items()}
-        return {**forms, "pairs": [list(pair) for pair in self.pairs]}
+    @classmethod
+    def from_dict(cls, data: object, *, where: str = "patterns") -> Patterns:
+        """Check the content of a pattern file.
 
-    def union(self, other: Patterns) -> Patterns:
-        """Both together.
+        Args:
+            data: The decoded JSON.
+            where: The file, for messages.
 
         Raises:
-            DataError: A name stands in both with unequal forms.
+            DataError: A section, name or form is unknown or cannot be used.
         """
-        merged: dict[str, Forms] = {}
-        for kind in ("keys", "tasks", "exclude"):
-            mine, theirs = getattr(self, kind), getattr(other, kind)
-            for name in mine.keys() & theirs.keys():
-                if set(mine[name]) != set(theirs[name]):
-                    raise DataError(
-                        f"two pattern files disagree on {kind} {name!r}", expected=mine[name], found=theirs[name]
-                    )
-            merged[kind] = {**theirs, **mine}
-        return Patterns(**merged, pairs=tuple(dict.fromkeys((*self.pairs, *other.pairs))))
+        if not isinstance(data, dict):
+            raise DataError(f"{where}: not a pattern file", expected="a JSON object", found=type(data).__name__)
+        unknown = sorted(data.keys() - set(_SECTIONS))
+        if unknown:
+            raise DataError(f"{where}: unknown fields", expected=", ".join(_SECTIONS), found=", ".join(unknown))
+        keys, tasks, exclude = (_section(data.get(name, {}), f"{where}: {name}") for name in _SECTIONS[:3])
+        stray = sorted(exclude.keys() - keys.keys() - tasks.keys())
+        if stray:
+            raise DataError(f"{where}: exclude names what is neither a key nor a task", found=", ".join(stray))
+        return cls(keys, tasks, exclude, _pairs(data.get("pairs", []), keys, where))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The patterns as the JSON object that `from_dict` reads."""
+        sections = (("keys", self.keys), ("tasks", self.tasks), ("exclude", self.exclude))
+        forms = {name: {key: [form.to_json() for form in forms[key]] for key in forms} for name, forms in sections}
+        return {**forms, "pairs": [list(pair) for pair in self.pairs]}
 
 
-def _form_json(form: Form) -> Any:
-    return {"regex": form.pattern} if isinstance(form, Regex) else form
-
-
-def parse_patterns(record: object, *, where: str) -> Patterns:
-    """Check a pattern object and make `Patterns` of it.
-
-    Args:
-        record: The decoded JSON.
-        where: The file, for messages.
-
-    Raises:
-        DataError: Unknown fields, names or forms that cannot be used.
-
-    Example:
-        >>> parse_patterns({"keys": {"pauli": ["Pauli"]}, "tasks": {"nobel": ["Nobel Prize"]}}, where="x").pairs
-        ()
-    """
-    if not isinstance(record, dict):
-        raise DataError(f"{where}: not a pattern file", expected="a JSON object", found=type(record).__name__)
-    unknown = sorted(record.keys() - set(_FIELDS))
-    if unknown:
-        raise DataError(f"{where}: unknown fields", expected=", ".join(_FIELDS), found=", ".join(unknown))
-    keys, tasks, exclude = (_named_forms(record.get(kind, {}), f"{where}: {kind}") for kind in _FIELDS[:3])
-    both = sorted(keys.keys() & tasks.keys())
-    if both:
-        raise DataError(f"{where}: a name is both a key and a task", expected="different names", found=", ".join(both))
-    stray = sorted(exclude.keys() - keys.keys() - tasks.keys())
-    if stray:
-        raise DataError(f"{where}: exclude names what is neither a key nor a task", found=", ".join(stray))
-    return Patterns(keys, tasks, exclude, _pairs(record.get("pairs", []), keys, where))
-
-
-def _named_forms(record: object, where: str) -> dict[str, tuple[Form, ...]]:
-    if not isinstance(record, dict):
-        raise DataError(f"{where} is wrong", expected="an object {NAME: [forms]}", found=type(record).__name__)
-    for name in record:
-        if not re.fullmatch(r"[^\s:](?:[^:]*[^\s:])?", name):
+def _section(raw: object, where: str) -> dict[str, tuple[Form, ...]]:
+    if not isinstance(raw, dict):
+        raise DataError(f"{where} is wrong", expected="an object {NAME: [forms]}", found=type(raw).__name__)
+    for name, forms in raw.items():
+        if not name or name != name.strip() or ":" in name:
             raise DataError(f"{where}: bad name {name!r}", expected="a name without ':' and without space around it")
-    return {name: _forms(forms, f"{where}.{name}") for name, forms in record.items()}
+        if not isinstance(forms, list) or not forms:
+            raise DataError(f"{where}.{name} has no forms", expected="a list with at least one form", found=forms)
+    return {name: tuple(_form(form, f"{where}.{name}") for form in forms) for name, forms in raw.items()}
 
 
-def _forms(record: object, where: str) -> tuple[Form, ...]:
-    if not isinstance(record, list) or not record:
-        raise DataError(f"{where} has no forms", expected="a list with at least one form", found=record)
-    return tuple(_form(form, where) for form in record)
-
-
-def _form(record: object, where: str) -> Form:
-    if isinstance(record, str) and record.strip():
-        return record
-    if isinstance(record, dict) and record.keys() == {"regex"} and isinstance(record["regex"], str) and record["regex"]:
+def _form(raw: object, where: str) -> Form:
+    if isinstance(raw, str) and re.search(r"\w", raw):
+        return Form(raw)
+    if isinstance(raw, dict) and raw.keys() == {"regex"} and isinstance(raw["regex"], str) and raw["regex"]:
         try:
-            re.compile(record["regex"])
+            re.compile(raw["regex"])
         except re.error as error:
-            raise DataError(f"{where}: not a regular expression: {error}", found=record["regex"]) from error
-        return Regex(record["regex"])
-    raise DataError(f"{where}: bad form", expected='text that is not blank, or {"regex": "…"}', found=record)
+            raise DataError(f"{where}: not a regular expression: {error}", found=raw["regex"]) from error
+        return Form(raw["regex"], regex=True)
+    raise DataError(f"{where}: bad form", expected='text with a letter or digit, or {"regex": "…"}', found=repr(raw))
 
 
-def _pairs(record: object, keys: Forms, where: str) -> tuple[tuple[str, str], ...]:
+def _pairs(raw: object, keys: Forms, where: str) -> tuple[tuple[str, str], ...]:
     expected = "a list of pairs of two different keys"
-    if not isinstance(record, list):
-        raise DataError(f"{where}: pairs is wrong", expected=expected, found=type(record).__name__)
-    for pair in record:
+    if not isinstance(raw, list):
+        raise DataError(f"{where}: pairs is wrong", expected=expected, found=type(raw).__name__)
+    for pair in raw:
         if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(key, str) for key in pair)):
             raise DataError(f"{where}: bad pair", expected=expected, found=pair)
         if pair[0] == pair[1] or not set(pair) <= keys.keys():
             raise DataError(f"{where}: bad pair", expected=f"{expected}, both in keys", found=pair)
-    return tuple((first, second) for first, second in record)
+    return tuple((first, second) for first, second in raw)
+
+
+def union(first: Patterns, second: Patterns) -> Patterns:
+    """The patterns of two sets together.
+
+    Raises:
+        DataError: A name stands in both with unequal forms.
+    """
+    merged: dict[str, Forms] = {}
+    for section in ("keys", "tasks", "exclude"):
+        one, other = getattr(first, section), getattr(second, section)
+        for name in sorted(one.keys() & other.keys()):
+            if set(one[name]) != set(other[name]):
+                raise DataError(f"two pattern files disagree on {name!r} in {section}", found=(one[name], other[name]))
+        merged[section] = {**one, **other}
+    return Patterns(**merged, pairs=tuple(dict.fromkeys((*first.pairs, *second.pairs))))
+
+
+def find_patterns(items: str | Path) -> Path | None:
+    """The pattern file of an item file: `NAME.patterns.json` beside `NAME.jsonl`, else `patterns.json`, else None."""
+    path = Path(items)
+    beside = (path.with_suffix(".patterns.json"), path.with_name("patterns.json"))
+    return next((candidate for candidate in beside if candidate.is_file()), None)
