@@ -13,6 +13,7 @@ from latentkt.errors import LatentKTError
 COMMANDS: dict[str, str] = {
     "study": "the main job: ask a model trap items, measure inside it, write tables and a report",
     "models": "fetch the model of the built-in study; check how a model is read",
+    "items": "validate trap items and print how a set is balanced",
 }
 
 
