@@ -116,7 +116,7 @@ def load_run(path: str | os.PathLike[str], *, partial: bool = False) -> Run:
             off.
     """
     folder = Path(path)
-    if not (layout.metadata_path(folder)).is_file():
+    if not layout.metadata_path(folder).is_file():
         raise RunError(
             f"{folder} is no run directory",
             expected=f"a folder with {layout.METADATA}",

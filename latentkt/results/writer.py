@@ -168,7 +168,7 @@ class RunWriter:
 
     def open(self, identity: Mapping[str, Any], command: Sequence[str] | None) -> None:
         """Write or compare the identity, and note that a session began."""
-        if (layout.metadata_path(self.path)).exists():
+        if layout.metadata_path(self.path).exists():
             known = self._metadata()
             begun_with = {"schema_version": known.get("schema_version"), **known["identity"]}
             refuse_differences(self.path, begun_with, {"schema_version": layout.SCHEMA_VERSION, **identity})
@@ -185,6 +185,7 @@ class RunWriter:
         self._save(known)
 
     def close(self) -> None:
+        """Note that the session ended; `create_run` calls this."""
         known = self._metadata()
         known["history"][-1]["ended"] = _now()
         self._save(known)
