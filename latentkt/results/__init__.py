@@ -1,0 +1,34 @@
+"""Run directories: long tables and metadata, saved and loaded without loss.
+
+A run is written with `create_run` and read with `load_run`. Every file is written under a temporary name and renamed,
+so that whatever has its final name is whole. See `latentkt.results.layout` for the layout of the folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from latentkt.results.files import atomic_write
+    from latentkt.results.reader import Run, load_run
+    from latentkt.results.session import create_run
+    from latentkt.results.versions import library_versions
+    from latentkt.results.writer import RunWriter
+
+__all__ = ["Run", "RunWriter", "atomic_write", "create_run", "library_versions", "load_run"]
+
+_HOME = {
+    "Run": "reader",
+    "RunWriter": "writer",
+    "atomic_write": "files",
+    "create_run": "session",
+    "library_versions": "versions",
+    "load_run": "reader",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
