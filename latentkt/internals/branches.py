@@ -44,6 +44,11 @@ class Branches:
         return len(self.prompt)
 
     @property
+    def first_difference(self) -> int:
+        """Index of the first token in which the answers differ."""
+        return next(i for i, (a, b) in enumerate(zip(*self.answers, strict=False)) if a != b)
+
+    @property
     def row(self) -> Int[np.ndarray, "token"]:
         """Which plain sequence a packed token belongs to; the prompt's belong to both and are counted to row 0."""
         lengths = [len(answer) - 1 for answer in self.answers]

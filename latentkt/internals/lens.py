@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import AnswerSet, Encoded, ModelHandle
 
-__all__ = ["LensRun", "answer_lens", "last_token_residuals"]
+__all__ = ["LensRun", "answer_lens"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def answer_lens(
 def _layer_rows(handle: ModelHandle, recording: Recording) -> list[dict[str, object]]:
     branches = recording.branches
     picks = [torch.as_tensor(list(target)) for target in branches.targets()]
-    differ = _first_difference(*branches.answers)
+    differ = branches.first_difference
     with torch.inference_mode():
         final = _log_probabilities(handle, recording, handle.n_layers)
         rows: list[dict[str, object]] = []
@@ -94,14 +94,3 @@ def _layer_rows(handle: ModelHandle, recording: Recording) -> list[dict[str, obj
 
 def _log_probabilities(handle: ModelHandle, recording: Recording, entry: int) -> Float[Tensor, "reader vocab"]:
     return handle.unembed(recording.resid[entry, recording.branches.readers]).float().log_softmax(-1)
-
-
-def _first_difference(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    return next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-
-
-def last_token_residuals(
-    handle: ModelHandle, runs: Iterable[LensRun]
-) -> Float[Tensor, "run layer_plus_1 d_model"]:
-    """Only the residual stream at the last prompt token of each run."""
-    return torch.stack(answer_lens(handle, runs)[1])

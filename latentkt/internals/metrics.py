@@ -25,10 +25,13 @@ class AnswerScore:
     Attributes:
         logp_correct: log P(y*), summed over its tokens and its terminator.
         logp_shortcut: log P(y_s), likewise.
+        first_token_log_odds: Log-odds of the first tokens in which the two answers differ, each after its own answer's
+            beginning.
     """
 
     logp_correct: float
     logp_shortcut: float
+    first_token_log_odds: float
 
     @property
     def log_odds(self) -> float:
@@ -48,10 +51,13 @@ def score_branches(
         rows: Vocabulary-wide rows computed at once; bounds memory.
     """
     picks = [torch.as_tensor(list(target)) for target in branches.targets()]
+    differ = branches.first_difference
     n_readers = resid.shape[1]
     scores: list[AnswerScore] = []
     for part in resid.split(max(1, rows // n_readers)):
         logp = handle.unembed(part).float().log_softmax(-1)  # [variant, reader, vocab]
-        sums = [logp[:, pick[:, 0], pick[:, 1]].double().sum(-1).tolist() for pick in picks]
-        scores.extend(AnswerScore(correct, shortcut) for correct, shortcut in zip(*sums, strict=True))
+        correct, shortcut = (logp[:, pick[:, 0], pick[:, 1]].double() for pick in picks)
+        first = correct[:, differ] - shortcut[:, differ]
+        rows_of = torch.stack([correct.sum(-1), shortcut.sum(-1), first], -1).tolist()
+        scores.extend(AnswerScore(*row) for row in rows_of)
     return scores

@@ -72,7 +72,8 @@ def patch_roles(
 
     Returns:
         One row a pair, layer and role: `pair` and the pair's `meta`, `site`, `layer`, `role`, `n_positions`,
-        `base_value`, `source_value`, `patched_value`, `effect`, `recovery`. A role that does not align gives NaN.
+        `base_value`, `source_value`, `patched_value`, `effect`, `recovery`, `first_token_effect` (the effect on the
+        log-odds of the first differing tokens). A role that does not align gives NaN.
     """
     import pandas as pd
 
@@ -103,6 +104,7 @@ def _role_rows(pair: Pair, role: str, base: _Run, source: _Run, layers: list[int
     rows: list[dict[str, object]] = []
     for layer in layers:
         value = patched[layer].log_odds if patched else np.nan
+        first = patched[layer].first_token_log_odds if patched else np.nan
         effect = value - base_value
         rows.append(
             {
@@ -118,6 +120,7 @@ def _role_rows(pair: Pair, role: str, base: _Run, source: _Run, layers: list[int
                 "patched_value": value,
                 "effect": effect,
                 "recovery": effect / gap if abs(gap) >= MIN_GAP else np.nan,
+                "first_token_effect": first - base.score.first_token_log_odds,
             }
         )
     return rows

@@ -54,8 +54,10 @@ def patched_score(
         if layer is not None and not fired:
             raise RunError(f"the patch of layer {layer} never ran", fix="check that the layer belongs to the model")
         logp = logits[len(prompt) - 1 : -1].log_softmax(-1)
-        logps.append(float(logp[torch.arange(len(answer)), torch.tensor(list(answer))].sum()))
-    return AnswerScore(*logps)
+        logps.append(logp[torch.arange(len(answer)), torch.tensor(list(answer))])
+    differ = next(i for i, (a, b) in enumerate(zip(*answers, strict=False)) if a != b)
+    first = float(logps[0][differ] - logps[1][differ])
+    return AnswerScore(float(logps[0].sum()), float(logps[1].sum()), first)
 
 
 def residual_stream(
