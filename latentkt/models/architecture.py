@@ -224,7 +224,7 @@ def describe(model: nn.Module, *, name: str) -> Architecture:
         n_kv_heads=getattr(config, "num_key_value_heads", None) or n_heads,
         d_head=_head_width(layers[0], family, config),
         parallel=parallel,
-        post_norms=family.name in {"gemma2", "olmo2"},
+        post_norms=family.post_norms,
         eager=getattr(config, "_attn_implementation", None) == "eager",
         cache_keyword=_cache_keyword(model),
         layer_cache_keyword=_cache_keyword(layers[0]),

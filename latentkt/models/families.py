@@ -34,6 +34,7 @@ class Family:
         mlp_norm: The norm before the MLP; None where the block has none.
         absent: Names that the block must not have, or it is another family.
         parallel: Attention and MLP read the same residual. None: the block says so in `use_parallel_residual`.
+        post_norms: What attention and MLP give is normed before it is added; `attn_added` and `mlp_added` are norms.
         flat_mlp: The MLP sees tokens as rows, `[batch * pos, d]`.
         note: What else a reader of sites should know.
     """
@@ -50,6 +51,7 @@ class Family:
     fused: Literal["concat", "interleaved"] | None = None
     absent: tuple[str, ...] = ()
     parallel: bool | None = False
+    post_norms: bool = False
     flat_mlp: bool = False
     note: str = ""
 
@@ -75,6 +77,7 @@ FAMILIES: tuple[Family, ...] = (
         mlp_added="post_feedforward_layernorm",
         attn_norm="input_layernorm",
         mlp_norm="pre_feedforward_layernorm",
+        post_norms=True,
         note="attn_out and mlp_out are read after the post-norms: they are what is added",
     ),
     Family(
@@ -87,6 +90,7 @@ FAMILIES: tuple[Family, ...] = (
         mlp_added="post_feedforward_layernorm",
         attn_norm=None,
         mlp_norm=None,
+        post_norms=True,
         absent=("input_layernorm", "pre_feedforward_layernorm"),
         note="attention and MLP read the residual stream as it is; their outputs are normed before they are added",
     ),

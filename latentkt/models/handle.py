@@ -205,6 +205,8 @@ class ModelHandle:
         """
         inputs = self.inputs(ids, mask)
         if cache is not None:
+            if self.arch.cache_keyword is None:
+                raise InputError(f"model {self.name!r} takes no key/value cache", expected="cache=None")
             inputs |= {self.arch.cache_keyword: cache, "use_cache": True}
         last = self.arch.site("resid_post", self.n_layers - 1)
         with record([last]) as seen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ def open_model(
     _check_options(device, dtype, attn_implementation)
     name = str(model)
     source, local = _source(name)
-    with quiet_transformers():
+    # A download keeps its bar; reading local files needs none.
+    with quiet_transformers() if local else nullcontext():
         loaded, tokenizer = _load(name, source, local, dtype=dtype, attn_implementation=attn_implementation)
     if torch.device(device).type == "mps":
         _prove_mps(loaded, tokenizer, name, device)

@@ -6,9 +6,11 @@ of the GGUF file. The wheel's package is found by its spec and never imported: i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
@@ -128,11 +130,16 @@ def _convert_once(gguf: Path) -> Path:
 
 
 def _convert(gguf: Path, target: Path) -> None:
+    from latentkt.models.load import quiet_transformers
+
     work = Path(tempfile.mkdtemp(prefix=".part-", dir=target.parent))
     try:
-        model, tokenizer = _read_gguf(gguf)
-        model.save_pretrained(work)
-        tokenizer.save_pretrained(work)
+        # transformers draws bars of its own here, one of which its switch does not reach.
+        with quiet_transformers(), contextlib.redirect_stderr(io.StringIO()):
+            model, tokenizer = _read_gguf(gguf)
+            model.save_pretrained(work)
+            tokenizer.save_pretrained(work)
+        work.chmod(0o755)
         work.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -142,12 +149,9 @@ def _read_gguf(gguf: Path) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from latentkt.models.load import quiet_transformers
-
     options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
-    with quiet_transformers():
-        tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), **options)
-        model = AutoModelForCausalLM.from_pretrained(str(gguf.parent), dtype=torch.float32, **options)
+    tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), **options)
+    model = AutoModelForCausalLM.from_pretrained(str(gguf.parent), dtype=torch.float32, **options)
     # The weights are plain float32 by now; what is left of the quantisation would forbid saving them.
     model.config.__dict__.pop("quantization_config", None)
     model.hf_quantizer = None

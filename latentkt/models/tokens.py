@@ -89,7 +89,7 @@ def encode(
             fix="shorten the prompt, or open a model with a longer context",
         )
     _refuse_double_bos(handle, ids, name)
-    wanted = {role: [tuple(span) for span in ranges] for role, ranges in (spans or {}).items()}
+    wanted = {role: [(int(start), int(end)) for start, end in ranges] for role, ranges in (spans or {}).items()}
     _check_spans(wanted, text, name)
     special = tuple(number in handle.special_ids for number in ids)
     roles = _roles(offsets, special, wanted)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from latentkt.errors import InputError
-from latentkt.trapqa.items import ItemSet, TrapItem
+from latentkt.trapqa.items import ItemSet, TrapItem, Which
 from latentkt.trapqa.rendering import render
 from latentkt.trapqa.sentences import Repeat, repeated_sentences
 from latentkt.trapqa.token_check import Share, TokenReport, token_report
@@ -33,8 +33,9 @@ class CheckReport:
 
     Attributes:
         n_items: Number of items.
-        counts: Field -> value -> number of items (kind, family, aspect, constraint kind, polarity, control, level).
-        probe_golds: (role, polarity) -> share of probe questions whose right answer is yes.
+        counts: Field -> value -> number of items (kind, family, aspect, constraint kind, polarity, control, which
+            roles the control changes, level).
+        probe_golds: (role, polarity or `all`) -> share of probe questions whose right answer is yes.
         first_by_alphabet: Items whose correct answer stands first in the alphabet.
         gold_first: (which, order) -> share of prompts that show the right answer first; without neutral controls.
         constraint_after_shortcut: Items whose constraint begins after their shortcut span does.
@@ -140,6 +141,7 @@ def _counts(items: Sequence[TrapItem]) -> dict[str, dict[str, int]]:
         "constraint_kind": lambda i: i.constraint_kind,
         "polarity": lambda i: i.polarity,
         "control": lambda i: i.control.kind,
+        "control changes": lambda i: " and ".join(_changed_roles(i)),
         "level": lambda i: i.level,
     }
     return {
@@ -148,11 +150,20 @@ def _counts(items: Sequence[TrapItem]) -> dict[str, dict[str, int]]:
     }
 
 
+def _changed_roles(item: TrapItem) -> list[str]:
+    def words(which: Which, role: str) -> list[str]:
+        text, spans = item.question(which)
+        return [text[start:end] for start, end in spans[role]]
+
+    return [role for role in sorted(item.spans) if words("item", role) != words("control", role)]
+
+
 def _probe_golds(items: Sequence[TrapItem]) -> dict[tuple[str, str], Share]:
     golds: dict[tuple[str, str], list[bool]] = {}
     for item in items:
         for probe in item.probe_questions:
-            golds.setdefault((probe.role, item.polarity), []).append(probe.answer)
+            for polarity in (item.polarity, "all"):
+                golds.setdefault((probe.role, polarity), []).append(probe.answer)
     return {key: Share(sum(answers), len(answers)) for key, answers in sorted(golds.items())}
 
 

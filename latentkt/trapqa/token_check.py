@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from latentkt.errors import LatentKTError
-from latentkt.trapqa.items import TrapItem
+from latentkt.trapqa.items import TrapItem, Which
 from latentkt.trapqa.rendering import Order, render
 
 if TYPE_CHECKING:
-    from latentkt.models import Encoded, ModelHandle
+    from latentkt.models import AnswerSet, Encoded, ModelHandle
 
 __all__ = ["Share", "TokenReport", "token_report"]
 
@@ -103,35 +103,27 @@ def token_report(items: Sequence[TrapItem], handle: ModelHandle) -> TokenReport:
 
 
 def _measure(item: TrapItem, handle: ModelHandle) -> _Pair:
-    from latentkt.models import encode_answers
-
-    both = [
-        (_encode(item, "item", order, handle), _encode(item, "control", order, handle)) for order in get_args(Order)
-    ]
-    for base, source in both:
-        for encoded in (base, source):
-            answers = encode_answers(handle, encoded, item.correct.text, item.shortcut.text)
+    both = [[_encode(item, which, order, handle) for which in get_args(Which)] for order in get_args(Order)]
+    prompts = [prompt for pair in both for prompt, _ in pair]
+    answers = both[0][0][1]
     return _Pair(
         item_id=item.id,
-        equal_length=all(len(base.ids) == len(source.ids) for base, source in both),
-        equal_spans=all(_span_lengths(base) == _span_lengths(source) for base, source in both),
-        longest=max(len(encoded.ids) for pair in both for encoded in pair),
+        equal_length=all(len(base) == len(source) for (base, _), (source, _) in both),
+        equal_spans=all(_span_lengths(base) == _span_lengths(source) for (base, _), (source, _) in both),
+        longest=max(map(len, prompts)),
         correct_minus_shortcut=len(answers.correct_ids) - len(answers.shortcut_ids),
     )
 
 
-def _encode(item: TrapItem, which: str, order: str, handle: ModelHandle) -> Encoded:
-    from latentkt.models import encode
+def _encode(item: TrapItem, which: Which, order: Order, handle: ModelHandle) -> tuple[Encoded, AnswerSet]:
+    from latentkt.models import encode, encode_answers
 
     chat = handle.has_chat_template
-    prompt = render(
-        item,
-        which=which,  # type: ignore[arg-type]
-        order=order,  # type: ignore[arg-type]
-        template="chat" if chat else "plain",
-        tokenizer=handle.tokenizer if chat else None,
-    )
-    return encode(handle, prompt.text, chat=chat, spans=prompt.spans)
+    tokenizer = handle.tokenizer if chat else None
+    prompt = render(item, which=which, order=order, template="chat" if chat else "plain", tokenizer=tokenizer)
+    encoded = encode(handle, prompt.text, chat=chat, spans=prompt.spans, name=f"{which} of {item.id!r}")
+    correct, shortcut = (prompt.answer_prefix + text for text in (prompt.correct, prompt.shortcut))
+    return encoded, encode_answers(handle, encoded, correct, shortcut, name=item.id)
 
 
 def _span_lengths(encoded: Encoded) -> dict[str, list[int]]:

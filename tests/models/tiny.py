@@ -77,6 +77,18 @@ _CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
 
 FAMILIES = tuple(_CONFIGS)
 
+# Opened as well, but tested less.
+_MORE: dict[str, tuple[str, dict[str, Any]]] = {
+    "qwen3": ("qwen3", {**_ROPE, "head_dim": 8}),
+    "gemma": ("gemma", {**_ROPE, "head_dim": 8}),
+    "gemma3": ("gemma3_text", {**_ROPE, "head_dim": 8, "sliding_window": 4, "query_pre_attn_scalar": 8}),
+    "olmo2": ("olmo2", _ROPE),
+    "phi": ("phi", _ROPE),
+    "phi3": ("phi3", _ROPE),
+    "gptj": ("gptj", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "rotary_dim": 4}),
+}
+MORE_FAMILIES = tuple(_MORE)
+
 
 def _merge_table() -> tuple[dict[str, int], list[tuple[str, str]]]:
     vocab = {token: n for n, token in enumerate([*_SPECIAL, *_CHARACTERS])}
@@ -124,7 +136,7 @@ def tiny_tokenizer(*, bos: bool = False) -> PreTrainedTokenizerFast:
 
 def tiny_model(family: str, *, seed: int = 0, attn_implementation: str = "eager", **changes: Any) -> Any:
     """A random model of a family; `changes` go into its configuration."""
-    model_type, options = _CONFIGS[family]
+    model_type, options = {**_CONFIGS, **_MORE}[family]
     options = {key: value for key, value in {**_SHARED, **options, **changes}.items() if value is not None}
     config = AutoConfig.for_model(model_type, **options)
     model = AutoModelForCausalLM.from_config(config, attn_implementation=attn_implementation)
