@@ -91,6 +91,7 @@ def study(
         with Pool(ContextMaker(options), workers=n_workers) as pool:
             for stage in stages:
                 _run_stage(run, stage, pool, bar)
+        _gather_skipped(run, stages)
         run.finish()
     return _report(folder)
 
@@ -141,6 +142,14 @@ def _run_stage(run: RunWriter, stage: Stage, pool: Pool, bar: Bar) -> None:
         for name in stage.tables:
             run.write(name, index, tables[name])
         shown.advance()
+
+
+def _gather_skipped(run: RunWriter, stages: Sequence[Stage]) -> None:
+    """One table of everything that was left out, whatever stage left it out."""
+    import pandas as pd
+
+    parts = [run.read(name) for stage in stages for name in stage.tables if name.endswith("_skipped")]
+    run.save("skipped", pd.concat(parts, ignore_index=True))
 
 
 def _report(folder: Path) -> Path:

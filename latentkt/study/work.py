@@ -21,6 +21,10 @@ Cells = tuple[tuple[str, str], ...]
 Tables = dict[str, "pd.DataFrame"]
 
 RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template", "condition", "right"]
+PAIR_COLUMNS = ["pair", "item", "kind", "family", "polarity", "order", "template", "direction", "base", "source"]
+CELL_COLUMNS = ["site", "layer", "role", "metric", "n_positions", "base_value", "source_value", "patched_value"]
+PATCH_COLUMNS = [*PAIR_COLUMNS, *CELL_COLUMNS, "effect", "recovery", "first_token_effect"]
+PROBE_COLUMNS = ["target", "layer", "position", "fold", "n_train", "n_test", "score", "bag_score", "majority_score", "C"]
 SKIPPED_COLUMNS = ["stage", "item", "which", "order", "reason"]
 
 
@@ -117,7 +121,7 @@ def patching(context: Context, cells: Cells) -> Tables:
             reason = error.what
         if reason:
             skipped.append({"stage": "patching", "item": item_id, "which": "pair", "order": order, "reason": reason})
-    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame()
+    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame({name: [] for name in PATCH_COLUMNS})
     return {"patch": table, "patch_skipped": _skipped(skipped)}
 
 
@@ -139,6 +143,6 @@ def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     try:
         table, skipped = probe_layers(data, target="answer_side", seed=context.options.seed), []
     except LatentKTError as error:
-        table = pd.DataFrame()
+        table = pd.DataFrame({name: [] for name in PROBE_COLUMNS})
         skipped = [{"stage": "probes", "item": "all", "which": "", "order": "", "reason": error.what}]
     return {"probe": table, "probe_skipped": _skipped(skipped)}
