@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.models.tiny import tiny_model, tiny_tokenizer
 
-from latentkt.trapqa import mark_item, save_items
+from latentkt.trapqa import ItemSet, mark_item, save_items
 
 STORIES = [
-    ("shelf", "tool_required", "I hold [[shortcut: a hammer]] and [[constraint: screws]].", "nails!", "turn", "hit"),
-    ("tent", "tool_required", "We have [[shortcut: a rope]] and [[constraint: no poles]].", "ten poles", "lean", "tie"),
-    ("wash", "vehicle_required", "It is [[shortcut: near]], to wash [[constraint: a car]].", "a dog", "drive", "walk"),
+    ("shelf", "tool_required", "I hold [[shortcut: a hammer]] and [[constraint: screws]].", "nailss", "turn", "hit"),
+    ("tent", "tool_required", "We have [[shortcut: a rope]] and [[constraint: no poles]].", "no ropes", "lean", "tie"),
+    ("wash", "vehicle_required", "It is [[shortcut: near]], to wash [[constraint: a car]].", "a cat", "drive", "walk"),
     ("tank", "vehicle_required", "It is [[shortcut: close]], to fill [[constraint: a van]].", "a can", "drive", "run"),
 ]
 
@@ -40,5 +40,5 @@ def tiny_items(tmp_path_factory):
         for name, family, text, other, correct, shortcut in STORIES
     ]
     path = tmp_path_factory.mktemp("items") / "items.jsonl"
-    save_items(items, path)
+    save_items(ItemSet(tuple(items)), path)
     return path
