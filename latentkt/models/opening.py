@@ -134,9 +134,8 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
         "padding": _Worst("padding", "relative", tolerance),
     }
     with torch.no_grad():
-        for number, ids in enumerate(rows, start=1):
-            _check_prompt(handle, ids, checks, number, half=half)
-        _check_padding(handle, rows, checks["padding"])
+        alone = [_check_prompt(handle, ids, checks, number, half=half) for number, ids in enumerate(rows, start=1)]
+        _check_padding(handle, rows, alone, checks["padding"])
     findings = tuple(check.finding() for check in checks.values())
     failed = [finding for finding in findings if not finding.passed]
     if failed:
@@ -215,7 +214,8 @@ def _relative(ours: Tensor, theirs: Tensor) -> float:
     return ((ours - theirs).norm(dim=-1) / theirs.norm(dim=-1).clamp(min=1e-9)).max().item()
 
 
-def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], number: int, *, half: bool) -> None:
+def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], number: int, *, half: bool) -> Tensor:
+    """Hold one run against what is read from it; its logits are given back."""
     arch = handle.arch
     names = ["resid_pre", "resid_post", "attn_out", "mlp_out"]
     layers = range(handle.n_layers)
@@ -238,6 +238,7 @@ def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], n
         _check_norm("final", handle.n_layers - 1, arch.final_norm, last, seen, checks, f"final norm, prompt {number}")
     gap, same = compare_logits(handle.unembed(last)[0], logits[0], relative=half)
     checks["unembedding"].see(gap, f"prompt {number}", also=same)
+    return logits[0]
 
 
 def _around(name: str, layer: int, module: nn.Module, block: nn.Module, *, flat: bool) -> list[SiteAccess]:
@@ -301,12 +302,11 @@ def _check_norm(
     checks["norms as read"].see(_relative(read_norm(module)(taken), given), f"{name}, {where}")
 
 
-def _check_padding(handle: ModelHandle, rows: list[Tensor], check: _Worst) -> None:
-    """Each prompt alone, and all in one batch padded left, then right, with three more columns than needed."""
+def _check_padding(handle: ModelHandle, rows: list[Tensor], alone: list[Tensor], check: _Worst) -> None:
+    """All prompts in one batch, padded left, then right, with three more columns than needed, against each alone."""
     width = max(row.shape[1] for row in rows) + 3
     pad = handle.tokenizer.pad_token_id
     fill = pad if pad is not None and 0 <= pad < handle.vocab_size else 0
-    alone = [handle.logits(row)[0] for row in rows]
     for side in ("left", "right"):
         ids = torch.full((len(rows), width), fill, device=handle.device)
         mask = torch.zeros_like(ids)

@@ -179,7 +179,7 @@ def test_a_broken_bos_rule_is_refused(family, fault, tmp_path):
     else:
         tokenizer.add_bos_token = True
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
-    with pytest.raises(ModelRefusedError, match="BOS|EOS"):
+    with pytest.raises(ModelRefusedError, match=r"BOS|EOS"):
         handle_from_hf(handle.model, tokenizer, name="broken")
 
 

@@ -22,7 +22,12 @@ def test_shapes_and_that_values_are_heads_times_pattern(family):
     handle = tiny_handle(family)
     seen = values(handle)
     n = IDS.shape[1]
-    for name, heads in (("z", handle.n_heads), ("q", handle.n_heads), ("k", handle.n_kv_heads), ("v", handle.n_kv_heads)):
+    for name, heads in (
+        ("z", handle.n_heads),
+        ("q", handle.n_heads),
+        ("k", handle.n_kv_heads),
+        ("v", handle.n_kv_heads),
+    ):
         assert seen[name].shape == (2, n, heads, handle.d_head)
     assert seen["pattern"].shape == (2, handle.n_heads, n, n)
     assert torch.allclose(seen["pattern"].sum(-1), torch.ones(2, handle.n_heads, n), atol=1e-5)
@@ -131,9 +136,9 @@ def test_gradients_pass_through_a_replaced_site():
 
 
 def test_sites_that_a_model_lacks_are_refused_by_name():
-    with pytest.raises(InputError, match="resid_mid.*parallel"):
+    with pytest.raises(InputError, match=r"resid_mid.*parallel"):
         tiny_handle("neox_parallel").arch.site("resid_mid", 0)
-    with pytest.raises(InputError, match="pattern.*eager"):
+    with pytest.raises(InputError, match=r"pattern.*eager"):
         tiny_handle("llama", attn="sdpa").arch.site("pattern", 0)
     with pytest.raises(InputError, match="unknown site"):
         tiny_handle().arch.site("hook_z", 0)
