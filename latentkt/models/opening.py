@@ -5,14 +5,15 @@ Two prompts are run. The numbers that disagree are in the refusal; the numbers t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from latentkt.errors import LatentKTError, ModelRefusedError
+from latentkt.errors import LatentKTError, ModelRefusedError, RunError
 from latentkt.models.norms import read_norm
 from latentkt.models.sites import Layout, SiteAccess, record
 from latentkt.models.tokens import encode
@@ -133,7 +134,7 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
         "unembedding": _Worst("unembedding", "relative" if half else "logits", tolerance),
         "padding": _Worst("padding", "relative", tolerance),
     }
-    with torch.no_grad():
+    with torch.no_grad(), _refusing(handle.name):
         alone = [_check_prompt(handle, ids, checks, number, half=half) for number, ids in enumerate(rows, start=1)]
         _check_padding(handle, rows, alone, checks["padding"])
     findings = tuple(check.finding() for check in checks.values())
@@ -147,6 +148,20 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
             f"description of its family ({handle.arch.family.name}) does not fit it",
         )
     return OpeningReport(findings, _facts(handle))
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """A site that this model never computes is a reason to refuse it."""
+    try:
+        yield
+    except RunError as error:
+        raise ModelRefusedError(
+            f"model {name!r} does not compute what its family computes: {error.what}",
+            expected=error.expected,
+            found=error.found,
+            fix="its configuration takes another way through the block; it cannot be measured",
+        ) from error
 
 
 def _check_tokens(handle: ModelHandle, prompts: Sequence[str]) -> list[Tensor]:
@@ -187,9 +202,10 @@ def _check_tokens(handle: ModelHandle, prompts: Sequence[str]) -> list[Tensor]:
 
 def _check_chat(handle: ModelHandle, prompt: str) -> None:
     messages = [{"role": "user", "content": prompt}]
-    tokenizer = handle.tokenizer
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    options: dict[str, Any] = {"add_generation_prompt": True}
     try:
+        text = handle.tokenizer.apply_chat_template(messages, tokenize=False, **options)
+        own = handle.tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True, **options)["input_ids"]
         ids = encode(handle, text, chat=True).ids
     except LatentKTError as error:
         raise ModelRefusedError(
@@ -198,11 +214,17 @@ def _check_chat(handle: ModelHandle, prompt: str) -> None:
             found=error.found,
             fix="repair its chat template",
         ) from error
-    own = tokenizer.apply_chat_template(messages, tokenize=True, add_generation_prompt=True, return_dict=True)
-    if list(own["input_ids"]) != list(ids):
+    except Exception as error:  # a template is a program: it can raise anything
+        raise ModelRefusedError(
+            f"the chat template of model {handle.name!r} does not render one user message",
+            expected="a template for a user's message and a generation prompt",
+            found=f"{type(error).__name__}: {error}",
+            fix="repair its chat template, or remove it to use plain prompts",
+        ) from error
+    if list(own) != list(ids):
         raise ModelRefusedError(
             f"the chat template of model {handle.name!r} gives other ids than the text that it renders",
-            expected=list(own["input_ids"])[:12],
+            expected=list(own)[:12],
             found=list(ids[:12]),
             fix="repair its chat template",
         )

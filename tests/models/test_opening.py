@@ -211,6 +211,39 @@ def test_a_post_norm_opt_and_an_unknown_block_are_refused_with_the_reason():
         handle_from_hf(model, tiny_tokenizer(), name="unknown", check=False)
 
 
+def test_other_ways_through_a_block_are_refused():
+    with pytest.raises(ModelRefusedError, match="residual sums"):
+        handle_from_hf(
+            tiny_model("bloom", apply_residual_connection_post_layernorm=True), tiny_tokenizer(), name="bloom"
+        )
+    with pytest.raises(ModelRefusedError, match=r"never computed(.|\n)*attn_out.0"):
+        handle_from_hf(tiny_model("bloom", pretraining_tp=2, slow_but_exact=True), tiny_tokenizer(), name="bloom")
+
+
+def test_a_map_between_final_norm_and_unembedding_is_read():
+    handle = handle_from_hf(tiny_model("opt", word_embed_proj_dim=16), tiny_tokenizer(), name="opt")
+    assert handle.arch.project_out is not None
+
+
+def test_a_template_that_raises_is_refused():
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
+    with pytest.raises(ModelRefusedError, match="roles must alternate"):
+        handle_from_hf(tiny_handle().model, tokenizer, name="template")
+
+
+def test_a_slow_tokenizer_and_mixed_dtypes_are_refused():
+    class Slow:
+        is_fast = False
+
+    with pytest.raises(ModelRefusedError, match="offsets"):
+        handle_from_hf(tiny_model("llama"), Slow(), name="slow")
+    model = tiny_model("llama")
+    model.lm_head.half()
+    with pytest.raises(ModelRefusedError, match=r"float16, torch.float32"):
+        handle_from_hf(model, tiny_tokenizer(), name="mixed")
+
+
 def test_the_card_fits_one_screen():
     card = tiny_handle("gemma2").report.card()
     assert len(card.splitlines()) < 24
