@@ -5,14 +5,15 @@ Two prompts are run. The numbers that disagree are in the refusal; the numbers t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from latentkt.errors import LatentKTError, ModelRefusedError
+from latentkt.errors import LatentKTError, ModelRefusedError, RunError
 from latentkt.models.norms import read_norm
 from latentkt.models.sites import Layout, SiteAccess, record
 from latentkt.models.tokens import encode
@@ -133,10 +134,9 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
         "unembedding": _Worst("unembedding", "relative" if half else "logits", tolerance),
         "padding": _Worst("padding", "relative", tolerance),
     }
-    with torch.no_grad():
-        for number, ids in enumerate(rows, start=1):
-            _check_prompt(handle, ids, checks, number, half=half)
-        _check_padding(handle, rows, checks["padding"])
+    with torch.no_grad(), _refusing(handle.name):
+        alone = [_check_prompt(handle, ids, checks, number, half=half) for number, ids in enumerate(rows, start=1)]
+        _check_padding(handle, rows, alone, checks["padding"])
     findings = tuple(check.finding() for check in checks.values())
     failed = [finding for finding in findings if not finding.passed]
     if failed:
@@ -148,6 +148,20 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
             f"description of its family ({handle.arch.family.name}) does not fit it",
         )
     return OpeningReport(findings, _facts(handle))
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """A site that this model never computes is a reason to refuse it."""
+    try:
+        yield
+    except RunError as error:
+        raise ModelRefusedError(
+            f"model {name!r} does not compute what its family computes: {error.what}",
+            expected=error.expected,
+            found=error.found,
+            fix="its configuration takes another way through the block; it cannot be measured",
+        ) from error
 
 
 def _check_tokens(handle: ModelHandle, prompts: Sequence[str]) -> list[Tensor]:
@@ -188,9 +202,10 @@ def _check_tokens(handle: ModelHandle, prompts: Sequence[str]) -> list[Tensor]:
 
 def _check_chat(handle: ModelHandle, prompt: str) -> None:
     messages = [{"role": "user", "content": prompt}]
-    tokenizer = handle.tokenizer
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    options: dict[str, Any] = {"add_generation_prompt": True}
     try:
+        text = handle.tokenizer.apply_chat_template(messages, tokenize=False, **options)
+        own = handle.tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True, **options)["input_ids"]
         ids = encode(handle, text, chat=True).ids
     except LatentKTError as error:
         raise ModelRefusedError(
@@ -199,11 +214,17 @@ def _check_chat(handle: ModelHandle, prompt: str) -> None:
             found=error.found,
             fix="repair its chat template",
         ) from error
-    own = tokenizer.apply_chat_template(messages, tokenize=True, add_generation_prompt=True, return_dict=True)
-    if list(own["input_ids"]) != list(ids):
+    except Exception as error:  # a template is a program: it can raise anything
+        raise ModelRefusedError(
+            f"the chat template of model {handle.name!r} does not render one user message",
+            expected="a template for a user's message and a generation prompt",
+            found=f"{type(error).__name__}: {error}",
+            fix="repair its chat template, or remove it to use plain prompts",
+        ) from error
+    if list(own) != list(ids):
         raise ModelRefusedError(
             f"the chat template of model {handle.name!r} gives other ids than the text that it renders",
-            expected=list(own["input_ids"])[:12],
+            expected=list(own)[:12],
             found=list(ids[:12]),
             fix="repair its chat template",
         )
@@ -215,7 +236,8 @@ def _relative(ours: Tensor, theirs: Tensor) -> float:
     return ((ours - theirs).norm(dim=-1) / theirs.norm(dim=-1).clamp(min=1e-9)).max().item()
 
 
-def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], number: int, *, half: bool) -> None:
+def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], number: int, *, half: bool) -> Tensor:
+    """Hold one run against what is read from it; its logits are given back."""
     arch = handle.arch
     names = ["resid_pre", "resid_post", "attn_out", "mlp_out"]
     layers = range(handle.n_layers)
@@ -238,6 +260,7 @@ def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], n
         _check_norm("final", handle.n_layers - 1, arch.final_norm, last, seen, checks, f"final norm, prompt {number}")
     gap, same = compare_logits(handle.unembed(last)[0], logits[0], relative=half)
     checks["unembedding"].see(gap, f"prompt {number}", also=same)
+    return logits[0]
 
 
 def _around(name: str, layer: int, module: nn.Module, block: nn.Module, *, flat: bool) -> list[SiteAccess]:
@@ -301,12 +324,11 @@ def _check_norm(
     checks["norms as read"].see(_relative(read_norm(module)(taken), given), f"{name}, {where}")
 
 
-def _check_padding(handle: ModelHandle, rows: list[Tensor], check: _Worst) -> None:
-    """Each prompt alone, and all in one batch padded left, then right, with three more columns than needed."""
+def _check_padding(handle: ModelHandle, rows: list[Tensor], alone: list[Tensor], check: _Worst) -> None:
+    """All prompts in one batch, padded left, then right, with three more columns than needed, against each alone."""
     width = max(row.shape[1] for row in rows) + 3
     pad = handle.tokenizer.pad_token_id
     fill = pad if pad is not None and 0 <= pad < handle.vocab_size else 0
-    alone = [handle.logits(row)[0] for row in rows]
     for side in ("left", "right"):
         ids = torch.full((len(rows), width), fill, device=handle.device)
         mask = torch.zeros_like(ids)
