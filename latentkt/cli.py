@@ -12,6 +12,7 @@ from latentkt.errors import LatentKTError
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
 COMMANDS: dict[str, str] = {
     "items": "validate trap items and print how a set is balanced",
+    "models": "fetch the model of the built-in study; check how a model is read",
 }
 
 

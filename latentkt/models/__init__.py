@@ -1,0 +1,44 @@
+"""Open any causal language model, prove that it is read rightly, tokenise once, name its sites.
+
+The names below are loaded when they are used, so that importing the package stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "open_model": "load",
+    "ModelHandle": "handle",
+    "handle_from_hf": "handle",
+    "OpeningReport": "opening",
+    "Architecture": "architecture",
+    "SITES": "sites",
+    "SiteAccess": "sites",
+    "attached": "sites",
+    "record": "sites",
+    "NormReading": "norms",
+    "Encoded": "tokens",
+    "encode": "tokens",
+    "Alignment": "alignment",
+    "align": "alignment",
+    "AnswerSet": "answers",
+    "encode_answers": "answers",
+    "AnswerScores": "scoring",
+    "score_answers": "scoring",
+    "Pair": "pair",
+    "make_pair": "pair",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
