@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from latentkt.errors import DataError, InputError
-from latentkt.trapqa import ItemSet, builtin_items, load_items, save_items
-from latentkt.trapqa.loading import BUILTIN
+from latentkt.trapqa import ItemSet, load_items, save_items
 
 ACTION, NEGATED, LEVEL = "act-flip", "sci-negated", "act-level-1"
 
@@ -314,20 +313,3 @@ def test_which_answer_is_right(small):
     assert small.by_id("act-flip").right() == "correct"
     assert small.by_id("act-flip").right("control") == "shortcut"
     assert small.by_id("act-neutral").right("control") is None
-
-
-def test_built_in_items_load_or_say_what_is_missing():
-    present = {
-        kind: (Path(load_items.__code__.co_filename).parent / "data" / f"{name}.jsonl").is_file()
-        for kind, name in BUILTIN.items()
-    }
-    for kind, there in present.items():
-        if there:
-            assert {item.kind for item in builtin_items(kind)} == {kind}
-        else:
-            with pytest.raises(DataError, match="lacks the built-in items"):
-                builtin_items(kind)
-    if all(present.values()):
-        assert len(builtin_items()) == sum(len(builtin_items(kind)) for kind in BUILTIN)
-    with pytest.raises(InputError, match="no built-in items of kind"):
-        builtin_items("poet")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
-from latentkt.cli import main
 from latentkt.models import handle_from_hf
-from latentkt.trapqa import ItemSet, builtin_items, check_items, mark_item, render
+from latentkt.trapqa import ItemSet, check_items, mark_item, render
 from latentkt.trapqa.token_check import Share
 from tests.models.tiny import tiny_handle, tiny_model, tiny_tokenizer
 
@@ -89,11 +86,3 @@ def test_a_model_without_a_chat_template_gets_plain_prompts():
     handle = handle_from_hf(tiny_model("gpt2"), tokenizer, name="tiny/plain")
     report = check_items(ItemSet((EQUAL, LONGER)), handle=handle).tokens
     assert (report.template, report.equal_length, report.refused) == ("plain", Share(1, 2), ())
-
-
-@pytest.mark.smollm2
-def test_the_command_passes_the_built_in_set_with_the_model_named(capsys):
-    assert main(["items", "check", "builtin", "--model", "smollm2", "--strict"]) == 0
-    printed = capsys.readouterr().out
-    assert f"{len(builtin_items())} items, all valid" in printed
-    assert "notices: none" in printed
