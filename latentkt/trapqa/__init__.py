@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.loading import builtin_items as builtin_items
     from latentkt.trapqa.loading import load_items as load_items
     from latentkt.trapqa.loading import save_items as save_items
-    from latentkt.trapqa.patterns import Patterns as Patterns
     from latentkt.trapqa.rendering import Rendered as Rendered
     from latentkt.trapqa.rendering import own_condition as own_condition
     from latentkt.trapqa.rendering import render as render
@@ -33,7 +32,6 @@ _HOME = {
     "ItemSet": "items",
     "ProbeQuestion": "items",
     "TrapItem": "items",
-    "Patterns": "patterns",
     "builtin_items": "loading",
     "load_items": "loading",
     "save_items": "loading",
