@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from latentkt.errors import LatentKTError
 
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "report": "write the HTML page of a run again from its tables",
+    "runs": "look at run directories",
+}
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

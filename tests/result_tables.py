@@ -21,7 +21,12 @@ LAYERS = range(-1, 12)
 
 def items(per_family: int = 5) -> pd.DataFrame:
     rows = [
-        {"item": f"{family}-{index}", "kind": kind, "family": family, "polarity": "negated" if index % 2 else "affirmed"}
+        {
+            "item": f"{family}-{index}",
+            "kind": kind,
+            "family": family,
+            "polarity": "negated" if index % 2 else "affirmed",
+        }
         for kind, families in FAMILIES.items()
         for family in families
         for index in range(per_family)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.plots.series import caption_of, legend_above, reference_line
-from latentkt.plots.style import look, panels, styled
+from latentkt.plots.style import Y_CORRECT, Y_SHORTCUT, look, panels, styled
 from latentkt.plots.summaries import first_option, intervals, items_of, right_answers
 from latentkt.stats import wilson
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["accuracy_by_kind", "position_bias"]
 
-ORDERS = {"correct_first": "y* listed first", "shortcut_first": "y_s listed first"}
+ORDERS = {"correct_first": f"{Y_CORRECT} listed first", "shortcut_first": f"{Y_SHORTCUT} listed first"}
 
 
 @styled
@@ -50,7 +50,7 @@ def accuracy_by_kind(answers: pd.DataFrame, *, caption: str = "") -> Figure:
         axes.set_ylabel("right answers (%)")
         axes.set_ylim(-4, 104)
         axes.set_yticks(range(0, 101, 25))
-    legend_above(all_axes[0], 2)
+    legend_above(figure, all_axes[0])
     return figure
 
 
@@ -115,7 +115,9 @@ def position_bias(answers: pd.DataFrame, *, caption: str = "") -> Figure:
             x + rng.uniform(-0.16, 0.16, len(dots)), dots, s=8, color=drawn.color, alpha=0.3, linewidth=0, zorder=2
         )
         error = [[row.value - row.low], [row.high - row.value]]
-        axes.errorbar(x, row.value, yerr=error, color=drawn.color, marker=drawn.marker, markersize=7, capsize=4, zorder=3)
+        axes.errorbar(
+            x, row.value, yerr=error, color=drawn.color, marker=drawn.marker, markersize=7, capsize=4, zorder=3
+        )
     reference_line(axes)
     axes.set_xticks(range(len(rows)), [f"{row.kind}\n{row.which}" for row in rows.itertuples()])
     axes.set_xlim(-0.6, len(rows) - 0.4)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.plots.series import caption_of
-from latentkt.plots.style import GREY, INK, look, panels, styled
+from latentkt.plots.style import GREY, INK, Y_CORRECT, Y_SHORTCUT, look, panels, styled
 from latentkt.plots.summaries import intervals, item_minus_control, items_of
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def item_against_control(answers: pd.DataFrame, *, caption: str = "") -> Figure:
             label=f"{kind} ({len(group)})",
         )
     _diagonal(axes, pairs)
-    axes.set_xlabel("log-odds of y* over y_s in the control (nats)")
-    axes.set_ylabel("log-odds of y* over y_s in the item (nats)")
+    axes.set_xlabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT} in the control (nats)")
+    axes.set_ylabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT} in the item (nats)")
     axes.legend(loc="upper left")
     return figure
 
@@ -116,7 +116,7 @@ def differences_by_family(answers: pd.DataFrame, *, caption: str = "") -> Figure
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.set_ylim(-0.6, len(labels) - 0.4)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("log-odds of y* over y_s, item − control (nats)")
+    axes.set_xlabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT}, item − control (nats)")
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from latentkt.plots.columns import require
 from latentkt.plots.series import band, caption_of, layer_axis, legend_above, reference_line
-from latentkt.plots.style import look, panels, styled
+from latentkt.plots.style import Y_CORRECT, Y_SHORTCUT, look, panels, styled
 from latentkt.plots.summaries import intervals, items_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def lens_trajectory(lens: pd.DataFrame, *, caption: str = "") -> Figure:
                 band(axes, rows["layer"], rows, look(which), label=which)
         reference_line(axes)
         axes.set_title(str(kind))
-        axes.set_ylabel("log-odds of y* over y_s\n(nats)")
+        axes.set_ylabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT}\n(nats)")
     layer_axis(all_axes[-1])
-    legend_above(all_axes[0], 2)
+    legend_above(figure, all_axes[0])
     return figure

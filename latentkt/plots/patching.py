@@ -62,5 +62,5 @@ def patch_by_role(patch: pd.DataFrame, *, site: str | None = None, caption: str 
         axes.set_title(DIRECTIONS[direction])
         axes.set_ylabel("change of log-odds\n(nats)")
     layer_axis(all_axes[-1])
-    legend_above(all_axes[0], min(3, len(roles)))
+    legend_above(figure, all_axes[0])
     return figure

@@ -8,7 +8,7 @@ import pandas as pd
 
 from latentkt.errors import DataError
 from latentkt.plots.columns import require
-from latentkt.plots.series import band, caption_of, layer_axis, reference_line
+from latentkt.plots.series import band, caption_of, layer_axis, legend_above, reference_line
 from latentkt.plots.style import look, panels, styled
 from latentkt.stats import mean_interval
 
@@ -57,7 +57,7 @@ def probe_by_layer(probe: pd.DataFrame, *, target: str | None = None, caption: s
     axes.set_ylim(0, 102)
     axes.set_ylabel("held-out accuracy (%)")
     layer_axis(axes)
-    axes.legend(loc="lower right", ncols=3)
+    legend_above(figure, axes)
     return figure
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latentkt.plots.style import GREY, Look
+from latentkt.plots.style import GREY, TITLE, Look
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["band", "caption_of", "layer_axis", "legend_above", "reference_line"]
 
@@ -45,13 +46,19 @@ def caption_of(units: str, given: str, *sentences: str) -> str:
     return " ".join(f"{part.rstrip('.')}." for part in (first, *sentences) if part)
 
 
-def legend_above(axes: Axes, columns: int) -> None:
-    """The legend on the line of the panel's title, at its right end, where no data are."""
-    axes.legend(
-        loc="lower right",
-        ncols=columns,
-        bbox_to_anchor=(1.0, 1.0),
-        borderaxespad=0.1,
+def legend_above(figure: Figure, axes: Axes) -> None:
+    """One legend for all panels, between title and panels, where no data are."""
+    handles, labels = axes.get_legend_handles_labels()
+    # An empty second line of the title makes the layout keep the room that the legend takes.
+    figure.suptitle(f"{figure.get_suptitle()}\n ", **TITLE)
+    below_title = 1 - 0.19 / figure.get_figheight()
+    figure.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.0, below_title),
+        ncols=4,
         columnspacing=1.2,
         handlelength=2.2,
+        borderaxespad=0.2,
     )

@@ -19,15 +19,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["GREY", "INK", "LOOKS", "Look", "look", "panels", "styled", "to_png", "to_svg"]
+__all__ = [
+    "GREY",
+    "INK",
+    "LOOKS",
+    "TITLE",
+    "Y_CORRECT",
+    "Y_SHORTCUT",
+    "Look",
+    "look",
+    "panels",
+    "styled",
+    "to_png",
+    "to_svg",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
-WIDTH = 4.9  # inches
-CAPTION_LETTERS = 88
+Y_CORRECT, Y_SHORTCUT = "$y^*$", "$y_s$"
+WIDTH = 4.4  # inches
+CAPTION_LETTERS = 72
+
+TITLE: dict[str, Any] = {"x": 0.01, "ha": "left", "fontsize": 10, "fontweight": "bold", "color": INK}
 
 RC: dict[str, Any] = {
     "font.family": "sans-serif",
@@ -114,11 +130,11 @@ def panels(
     from matplotlib.figure import Figure
 
     lines = textwrap.wrap(caption, CAPTION_LETTERS)
-    extra = 0.35 + 0.15 * len(lines)
+    extra = 0.55 + 0.16 * len(lines)
     figure = Figure(figsize=(WIDTH, height * count + extra), layout="constrained")
     axes = figure.subplots(count, 1, sharex=sharex, sharey=sharey, squeeze=False)[:, 0]
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold", color=INK)
-    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7.5, color=GREY)
+    figure.suptitle(title, **TITLE)
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8, color=GREY)
     return figure, list(axes)
 
 

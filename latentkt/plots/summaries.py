@@ -45,9 +45,11 @@ def intervals(table: pd.DataFrame, value: str, by: Sequence[str], *, rng: int = 
         One row a combination, in sorted order: `by`, then the fields of `Interval`. Ends are NaN where only one family
         has the cell.
     """
+    units = table.groupby([*by, "family", "item"], sort=True, observed=True)[value].mean().reset_index()
     rows = []
-    for key, group in table.groupby(list(by), sort=True, observed=True):
-        rows.append({**dict(zip(by, key, strict=True)), **interval_of(group, value, rng=rng).interval.to_row()})
+    for key, cell in units.groupby(list(by), sort=True, observed=True):
+        both = cluster_interval(cell[value].to_numpy(dtype=float), cell["family"].tolist(), rng=rng)
+        rows.append({**dict(zip(by, key, strict=True)), **both.interval.to_row()})
     return pd.DataFrame(rows)
 
 
