@@ -1,0 +1,41 @@
+"""The page in a real browser, at the width of a phone and of a desk."""
+
+from __future__ import annotations
+
+import pytest
+
+from latentkt.report.page import render
+from latentkt.results import load_run
+from tests.report.browser import chromium, measure
+from tests.result_tables import write_run
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> str:
+    chromium()
+    return render(load_run(write_run(tmp_path_factory.mktemp("browser") / "run")))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_window_and_every_figure_is_painted(page, width, tmp_path):
+    found = measure(page, width=width, folder=tmp_path)
+    assert found["view"] == width
+    assert found["tooWide"] == [] and found["scroll"] <= width
+    assert len(found["pictures"]) == 7
+    for picture in found["pictures"]:
+        assert picture["width"] > 300, picture
+        assert picture["painted"] > 0.01 * picture["width"] * picture["height"], picture
+        assert picture["coloured"] > 200, picture
+        assert len(picture["alt"]) > 30
+    assert found["smallest"] >= 12
+
+
+def test_a_wide_element_and_an_empty_figure_are_seen(page, tmp_path):
+    """The check can fail: a page with a table wider than a phone, and a picture without ink."""
+    blank = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='400' height='300'/%3E"
+    broken = page.replace("</main>", f'<div style="width:800px">wide</div><img src="{blank}" alt="blank"></main>')
+    found = measure(broken, width=390, folder=tmp_path)
+    assert any(name.startswith("div") for name in found["tooWide"])
+    assert found["pictures"][-1]["painted"] == 0
