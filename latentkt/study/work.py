@@ -77,10 +77,8 @@ def _with_neutral(frame: pd.DataFrame) -> pd.DataFrame:
     frame["neutral_log_odds"] = neutral.reindex(keys).to_numpy()
     frame["corrected_log_odds"] = frame["log_odds"] - frame["neutral_log_odds"]
     frame["answer"] = np.where(frame["log_odds"] > 0, "correct", "shortcut")
-    frame["is_right"] = [
-        np.nan if right is None else float(right == answer)
-        for right, answer in zip(frame["right"], frame["answer"], strict=True)
-    ]
+    is_right = (frame["right"] == frame["answer"]).astype("float64")
+    frame["is_right"] = is_right.where(frame["right"].notna())
     frame["first_option_is_correct"] = frame["first_option_is_correct"].astype("float64")
     return frame
 
