@@ -12,8 +12,16 @@ from latentkt.results import create_run, library_versions
 
 FAMILIES = {
     "scientist": ["nobel_physics", "nobel_chemistry", "born_before", "died_after", "nobel_medicine", "nobel_twice"],
-    "action": ["vehicle_required", "delivery_medium", "recording_medium", "tool_required", "presence_required"]
-    + ["timing_order", "capacity_or_fit", "power_or_connection"],
+    "action": [
+        "vehicle_required",
+        "delivery_medium",
+        "recording_medium",
+        "tool_required",
+        "presence_required",
+        "timing_order",
+        "capacity_or_fit",
+        "power_or_connection",
+    ],
 }
 ORDERS = ("correct_first", "shortcut_first")
 LAYERS = range(-1, 12)

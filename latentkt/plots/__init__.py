@@ -1,8 +1,8 @@
 """Figures, one function each, from result tables only.
 
-Each function takes a long table (see `latentkt.plots.columns` for what it must hold), returns a `matplotlib.figure.Figure`,
-and is strict about columns that are missing and easy about those it does not know. `caption` names what the table cannot:
-the preset, the model.
+Each function takes a long table (see `latentkt.plots.columns` for what it must hold) and returns a
+`matplotlib.figure.Figure`. It is strict about columns that are missing and easy about those it does not know. `caption`
+names what the table cannot: the preset, the model.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latentkt.plots.series import caption_of, legend_above, reference_line
+from latentkt.plots.series import caption_of, legend_above, point, reference_line
 from latentkt.plots.style import Y_CORRECT, Y_SHORTCUT, look, panels, styled
 from latentkt.plots.summaries import first_option, intervals, items_of, right_answers
 from latentkt.stats import wilson
@@ -57,22 +57,11 @@ def accuracy_by_kind(answers: pd.DataFrame, *, caption: str = "") -> Figure:
 def _accuracy_panel(axes: Axes, table: pd.DataFrame) -> None:
     for offset, which in ((-0.1, "item"), (0.1, "control")):
         cells = table[table["which"] == which].groupby("order", observed=True)["is_right"]
-        drawn = look(which)
+        right, asked = cells.sum().to_dict(), cells.size().to_dict()
         for x, order in enumerate(ORDERS):
-            right = cells.get_group(order) if order in cells.groups else []
-            share = wilson(int(np.sum(right)), len(right))
-            error = [[100 * (share.value - share.low)], [100 * (share.high - share.value)]]
-            axes.errorbar(
-                x + offset,
-                100 * share.value,
-                yerr=error,
-                color=drawn.color,
-                marker=drawn.marker,
-                markersize=6,
-                capsize=3,
-                linestyle="none",
-                label=f"{which}s" if x == 0 else None,
-            )
+            share = wilson(int(right.get(order, 0)), int(asked.get(order, 0)))
+            ends = (100 * share.value, 100 * share.low, 100 * share.high)
+            point(axes, x + offset, ends, look(which), label=f"{which}s" if x == 0 else None)
     reference_line(axes, 50)
     axes.set_xticks(range(len(ORDERS)), list(ORDERS.values()))
     axes.set_xlim(-0.6, len(ORDERS) - 0.4)
@@ -108,18 +97,14 @@ def position_bias(answers: pd.DataFrame, *, caption: str = "") -> Figure:
         caption=caption_of(items_of(bias), caption, "Dots: items. Bars: mean over families with its 95 % interval"),
     )
     rng = np.random.default_rng(0)
-    for x, row in enumerate(rows.itertuples()):
-        drawn = look(str(row.which), x)
-        dots = bias.loc[(bias["kind"] == row.kind) & (bias["which"] == row.which), "bias"]
-        axes.scatter(
-            x + rng.uniform(-0.16, 0.16, len(dots)), dots, s=8, color=drawn.color, alpha=0.3, linewidth=0, zorder=2
-        )
-        error = [[row.value - row.low], [row.high - row.value]]
-        axes.errorbar(
-            x, row.value, yerr=error, color=drawn.color, marker=drawn.marker, markersize=7, capsize=4, zorder=3
-        )
+    for x, row in enumerate(rows.to_dict("records")):
+        dots = bias.loc[(bias["kind"] == row["kind"]) & (bias["which"] == row["which"]), "bias"].to_numpy()
+        drawn = look(str(row["which"]), x)
+        spread = x + rng.uniform(-0.16, 0.16, len(dots))
+        axes.scatter(spread, dots, s=8, color=drawn.color, alpha=0.3, linewidth=0, zorder=2)
+        point(axes, x, (row["value"], row["low"], row["high"]), drawn)
     reference_line(axes)
-    axes.set_xticks(range(len(rows)), [f"{row.kind}\n{row.which}" for row in rows.itertuples()])
+    axes.set_xticks(range(len(rows)), [f"{row['kind']}\n{row['which']}" for row in rows.to_dict("records")])
     axes.set_xlim(-0.6, len(rows) - 0.4)
     axes.grid(axis="x", visible=False)
     axes.set_ylabel("gain of the first option (nats)")

@@ -102,7 +102,7 @@ def differences_by_family(answers: pd.DataFrame, *, caption: str = "") -> Figure
         ),
     )
     overall = intervals(pairs, "difference", ["kind"])
-    labels = []
+    labels: list[str] = []
     for position, kind in enumerate(sorted(families["kind"].unique())):
         rows = families[families["kind"] == kind]
         for family, mean in zip(rows["family"], rows["difference"], strict=True):

@@ -6,8 +6,8 @@ every run of that item, its control included.
 
 `answers`: one row a prompt.
     `item`, `kind` (scientist, action), `family`, `which` (item, control, neutral), `order` (correct_first,
-    shortcut_first: whose answer is listed first), `log_odds`. Optional: `right` (correct, shortcut, or none: the side that
-    is right in this prompt; without it y* is right in items, y_s in controls).
+    shortcut_first: whose answer is listed first), `log_odds`. Optional: `right` (correct, shortcut, or none: the side
+    that is right in this prompt; without it y* is right in items, y_s in controls).
 
 `lens`: one row a prompt and layer.
     `item`, `family`, `kind`, `which`, `order`, `layer` (−1 the embedding), `position`, `log_odds`.

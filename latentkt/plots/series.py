@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["band", "caption_of", "layer_axis", "legend_above", "reference_line"]
+__all__ = ["band", "caption_of", "layer_axis", "legend_above", "point", "reference_line"]
 
 
 def band(axes: Axes, x: pd.Series, table: pd.DataFrame, appearance: Look, *, label: str) -> None:
@@ -19,6 +19,25 @@ def band(axes: Axes, x: pd.Series, table: pd.DataFrame, appearance: Look, *, lab
     axes.fill_between(x, table["low"], table["high"], color=appearance.color, alpha=0.18, linewidth=0)
     axes.plot(
         x, table["value"], color=appearance.color, marker=appearance.marker, linestyle=appearance.dash, label=label
+    )
+
+
+def point(
+    axes: Axes, x: float, ends: tuple[float, float, float], appearance: Look, *, label: str | None = None
+) -> None:
+    """A marker with the bar of its interval; `ends` are value, low and high. No bar where they are NaN."""
+    value, low, high = ends
+    axes.errorbar(
+        x,
+        value,
+        yerr=[[value - low], [high - value]],
+        color=appearance.color,
+        marker=appearance.marker,
+        markersize=6.5,
+        capsize=3,
+        linestyle="none",
+        label=label,
+        zorder=3,
     )
 
 

@@ -1,7 +1,7 @@
 """One self-contained HTML page from a run directory, in plain words, with figures.
 
-The page is made of sections, modules of `latentkt.report.sections` in the order of its tuple `SECTIONS`. A new part of the
-library adds a module and its name there, and touches nothing else.
+The page is made of sections, modules of `latentkt.report.sections` in the order of its tuple `SECTIONS`. A new part of
+the library adds a module and its name there, and touches nothing else.
 """
 
 from __future__ import annotations

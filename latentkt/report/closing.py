@@ -34,9 +34,9 @@ def skipped(run: Run, absent: Sequence[str]) -> Section:
     elif len(run.tables["skipped"]):
         table = run.tables["skipped"]
         require(table, "skipped")
-        counts = table.groupby(["stage", "reason"], sort=True, observed=True).size()
-        intro = f"{plural(len(table), 'thing was', 'things were')} skipped, for the reasons below; averages are without them."
-        rows = [(str(stage), str(reason), str(count)) for (stage, reason), count in counts.items()]
+        counts = table.groupby(["stage", "reason"], sort=True, observed=True).size().reset_index(name="n")
+        intro = f"{plural(len(table), 'thing was', 'things were')} skipped, as listed below; averages are without them."
+        rows = [(str(row["stage"]), str(row["reason"]), str(row["n"])) for row in counts.to_dict("records")]
         blocks = [
             Grid(("stage", "reason", "count"), tuple(rows), "Skipped, by reason.", frozenset({"count"})),
             _each(table),

@@ -37,22 +37,20 @@ def rests_on(interval: Interval) -> str:
 
 
 def share(subject: str, interval: Interval, *, chance: float = 0.5) -> Finding:
-    """A share held against chance.
+    """A share of prompts answered rightly, held against chance.
 
     Example:
         >>> from latentkt.stats import Interval
-        >>> print(share("The model answers", Interval(0.51, 0.45, 0.57, 0.95, "", 104, 14)).text)
-        The model answers 51 % [45, 57] of prompts rightly (104 items, 14 families): not distinguishable from chance (50 %).
+        >>> print(share("It answers", Interval(0.51, 0.45, 0.57, 0.95, "", 104, 14)).text)
+        It answers 51 % [45, 57] of prompts rightly (104 items, 14 families): not distinguishable from chance (50 %).
     """
-    given = f"{subject} {interval:.0%} of prompts rightly ({rests_on(interval)})"
     if not interval.defined:
-        return Finding(
-            f"{subject} {interval.value:.0%} of prompts rightly ({rests_on(interval)}): too few for an interval."
-        )
-    verdict = f"not distinguishable from chance ({chance:.0%})".replace("%)", " %)")
-    if interval.excludes(chance):
-        verdict = f"{'above' if interval.value > chance else 'below'} chance ({100 * chance:.0f} %)"
-    return Finding(f"{given}: {verdict}.", found=interval.excludes(chance))
+        seen = f"{subject} {100 * interval.value:.0f} % of prompts rightly ({rests_on(interval)})"
+        return Finding(f"{seen}: too few for an interval.")
+    there = interval.excludes(chance)
+    verdict = ("above" if interval.value > chance else "below") if there else "not distinguishable from"
+    given = f"{subject} {interval:.0%} of prompts rightly ({rests_on(interval)})"
+    return Finding(f"{given}: {verdict} chance ({100 * chance:.0f} %).", found=there)
 
 
 def effect(
@@ -62,8 +60,8 @@ def effect(
 
     Example:
         >>> from latentkt.stats import Interval
-        >>> print(effect("The constraint moves the log-odds by", Interval(0.2, -0.1, 0.5, 0.95, "", 64, 8)).text)
-        The constraint moves the log-odds by +0.20 [-0.10, +0.50] nats (64 items, 8 families): not distinguishable from no effect.
+        >>> print(effect("The constraint moves it by", Interval(0.2, -0.1, 0.5, 0.95, "", 64, 8)).text)
+        The constraint moves it by +0.20 [-0.10, +0.50] nats (64 items, 8 families): not distinguishable from no effect.
     """
     if not interval.defined:
         return Finding(f"{subject} {interval.value:+.2f} {unit} ({rests_on(interval)}): too few for an interval.")

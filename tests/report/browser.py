@@ -31,7 +31,7 @@ srcdoc="{page}"></iframe><script>{script}</script></body>"""
 MEASURE = """
 addEventListener("load", async () => {
   const page = document.getElementById("page").contentDocument, view = page.defaultView.innerWidth;
-  const name = e => e.tagName.toLowerCase() + (e.className ? "." + e.className : "") + ": " + e.textContent.slice(0, 40);
+  const name = e => `${e.tagName.toLowerCase()}.${e.className}: ${e.textContent.slice(0, 40)}`;
   const tooWide = [...page.querySelectorAll("body, body *")].filter(e => {
     const box = e.getBoundingClientRect();
     return box.width > view + 0.5 || box.right > view + 0.5 || box.left < -0.5;
@@ -46,12 +46,15 @@ addEventListener("load", async () => {
     const data = pen.getImageData(0, 0, canvas.width, canvas.height).data;
     let painted = 0, coloured = 0;
     for (let i = 0; i < data.length; i += 4) {
-      if (data[i + 3] && Math.min(data[i], data[i + 1], data[i + 2]) < 200) painted++;
-      if (data[i + 3] && Math.max(data[i], data[i+1], data[i+2]) - Math.min(data[i], data[i+1], data[i+2]) > 60) coloured++;
+      const [red, green, blue, opaque] = data.slice(i, i + 4);
+      const least = Math.min(red, green, blue), most = Math.max(red, green, blue);
+      if (opaque && least < 200) painted++;
+      if (opaque && most - least > 60) coloured++;
     }
     pictures.push({alt: image.alt, width: canvas.width, height: canvas.height, painted, coloured});
   }
-  const fonts = [...page.querySelectorAll("p, li, td, dd, figcaption")].map(e => parseFloat(getComputedStyle(e).fontSize));
+  const texts = [...page.querySelectorAll("p, li, td, dd, figcaption")];
+  const fonts = texts.map(e => parseFloat(getComputedStyle(e).fontSize));
   const result = {view, scroll: page.documentElement.scrollWidth, tooWide, pictures, smallest: Math.min(...fonts)};
   document.body.innerHTML = "<pre id=result></pre>";
   document.getElementById("result").textContent = JSON.stringify(result);

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from latentkt.report.page import render
-from latentkt.results import load_run
-from tests.report.browser import chromium, measure
-from tests.result_tables import write_run
+from tests.report.browser import measure
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory) -> str:
-    chromium()
-    return render(load_run(write_run(tmp_path_factory.mktemp("browser") / "run")))
 
 
 @pytest.mark.parametrize("width", [390, 1280])

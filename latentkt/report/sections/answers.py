@@ -20,13 +20,13 @@ __all__ = ["TITLE", "section"]
 TITLE = "Answers"
 INTRO = (
     "Each trap item was asked with its control, in both orders of the options. A model prefers the answer whose whole "
-    "string it gives the larger probability. In the item y* is right, in a flip control y_s: a model that always follows the "
-    "shortcut is right in the controls and wrong in the items."
+    "string it gives the larger probability. In the item y* is right, in a flip control y_s: a model that always "
+    "follows the shortcut is right in the controls and wrong in the items."
 )
 METHOD = (
-    "Raw log-odds of two strings also depend on their length and wording. What counts is therefore the difference between "
-    "item and control, in which the strings cancel. Intervals in the text are 95 % by family: families, not items, are what "
-    "was sampled."
+    "Raw log-odds of two strings also depend on their length and wording. What counts is therefore the difference "
+    "between item and control, in which the strings cancel. Intervals in the text are 95 % by family: families, not "
+    "items, are what was sampled."
 )
 
 
@@ -37,26 +37,33 @@ def section(run: Run) -> Section | None:
     answers, caption = run.tables["answers"], caption_of_run(run)
     right, pairs = right_answers(answers), item_minus_control(answers)
     findings = [*_accuracy(right), *_difference(pairs), _all_four(right)]
-    blocks = (
+    pictures = [
         Picture.of(
             plots.accuracy_by_kind(answers, caption=caption),
             alt=f"Share of right answers by kind and option order. {' '.join(f.text for f in _accuracy(right))}",
-            caption="Read item and control together: a constraint that is understood lifts both above chance, a preference "
-            "for one answer lifts one and lowers the other.",
+            caption="Read item and control together: a constraint that is understood lifts both above chance, a "
+            "preference for one answer lifts one and lowers the other.",
         ),
+    ]
+    if len(pairs):
+        pictures += _pictures_of_pairs(answers, pairs, caption)
+    return Section("answers", TITLE, INTRO, tuple(findings), (*pictures, Note(METHOD)))
+
+
+def _pictures_of_pairs(answers: pd.DataFrame, pairs: pd.DataFrame, caption: str) -> list[Picture]:
+    words = [finding.text for finding in _difference(pairs)]
+    return [
         Picture.of(
             plots.item_against_control(answers, caption=caption),
-            alt=f"Log-odds in the item against the control, one point an item. {_difference(pairs)[0].text}",
+            alt=f"Log-odds in the item against the control, one point an item. {words[0]}",
             caption="A point above the diagonal is an item whose constraint moves the model towards y*.",
         ),
         Picture.of(
             plots.differences_by_family(answers, caption=caption),
-            alt=f"Item minus control, by family. {' '.join(f.text for f in _difference(pairs))}",
+            alt=f"Item minus control, by family. {' '.join(words)}",
             caption="The spread between the large dots is what the intervals are made of.",
         ),
-        Note(METHOD),
-    )
-    return Section("answers", TITLE, INTRO, tuple(findings), blocks)
+    ]
 
 
 def _accuracy(right: pd.DataFrame) -> list[Finding]:
@@ -68,7 +75,9 @@ def _accuracy(right: pd.DataFrame) -> list[Finding]:
 
 
 def _difference(pairs: pd.DataFrame) -> list[Finding]:
-    """The constraint's effect over all items, then by kind."""
+    """The constraint's effect over all items, then by kind; nothing where no item was asked with its control."""
+    if pairs.empty:
+        return []
     whole = effect("The constraint moves the log-odds of y* by", interval_of(pairs, "difference").interval)
     test = sign_flip(pairs["difference"], pairs["family"].tolist())
     findings = [Finding(f"{whole.text.rstrip('.')}; sign-flip test over families, {p_text(test.p)}.", whole.found)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from latentkt import plots
 from latentkt.plots.columns import require
@@ -14,8 +15,6 @@ from latentkt.report.wording import caption_of_run, effect, plural
 from latentkt.stats import MaxT, sign_flip_max_t
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from latentkt.results import Run
 
 __all__ = ["TITLE", "section"]
@@ -28,11 +27,13 @@ INTRO = (
 
 
 def section(run: Run) -> Section | None:
-    """The section, or None without a table `lens`."""
+    """The section, or None without a table `lens` that holds items and controls."""
     if "lens" not in run.tables:
         return None
     lens = run.tables["lens"]
     require(lens, "lens")
+    if not {"item", "control"} <= set(lens["which"]):
+        return None
     differences = _differences(lens[lens["position"] == "last"])
     findings = _findings(differences)
     picture = Picture.of(
@@ -41,8 +42,8 @@ def section(run: Run) -> Section | None:
         caption="Where the two lines part, the constraint has reached the last token.",
     )
     note = Note(
-        "Layers are tested together by flipping the signs of whole families, against the largest |t| over all layers: the "
-        "chance of naming any layer in error is 5 %."
+        "Layers are tested together by flipping the signs of whole families, against the largest |t| over all layers: "
+        "the chance of naming any layer in error is 5 %."
     )
     return Section("lens", TITLE, INTRO, findings, (picture, note))
 
@@ -52,7 +53,8 @@ def _differences(lens: pd.DataFrame) -> pd.DataFrame:
     wide = lens.pivot_table(
         index=["family", "item", "order"], columns=["which", "layer"], values="log_odds", aggfunc="mean", observed=True
     )
-    return (wide["item"] - wide["control"]).groupby(level=["family", "item"], observed=True).mean()
+    difference = pd.DataFrame(wide["item"]) - pd.DataFrame(wide["control"])
+    return difference.groupby(level=["family", "item"], observed=True).mean()
 
 
 def _findings(differences: pd.DataFrame) -> tuple[Finding, ...]:

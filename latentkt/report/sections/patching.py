@@ -23,14 +23,14 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Patching by role"
 INTRO = (
-    "The residual stream of one run is put into the other at the tokens of one role and one layer, and the answer is asked "
-    "again. The effect is the change of the log-odds of y* over y_s. Control into item should lower them where that cell "
-    "carries what the answer turns on, item into control should raise them."
+    "The residual stream of one run is put into the other at the tokens of one role and one layer, and the answer is "
+    "asked again. The effect is the change of the log-odds of y* over y_s. Control into item should lower them where "
+    "that cell carries what the answer turns on, item into control should raise them."
 )
 NOTES = (
-    "Cells are tested together, layers × roles of one direction, by flipping the signs of whole families against the largest "
-    "|t| over all cells. Effects are not held against placebo patches in this table: a cell that moves the answer may do so "
-    "because anything put there would."
+    "Cells are tested together, layers × roles of one direction, by flipping the signs of whole families against the "
+    "largest |t| over all cells. Effects are not held against placebo patches in this table: a cell that moves the "
+    "answer may do so because anything put there would."
 )
 
 
@@ -51,7 +51,7 @@ def section(run: Run) -> Section | None:
             Picture.of(
                 figure,
                 alt=f"Effect of patching {site} by layer and role. {words}",
-                caption="An effect that moves from the constraint's tokens to the last token shows where it is handed over.",
+                caption="Where the effect passes from the constraint's tokens to the last one, it is handed over.",
             ),
             Grid(COLUMNS, tuple(rows), f"Largest effect of each role at {site}.", numeric=frozenset(COLUMNS[2:])),
         ]
@@ -64,7 +64,8 @@ COLUMNS = ("direction", "role", "layer", "effect (nats)", "p, all cells", "p, fa
 
 
 def _directions(table: pd.DataFrame, site: str) -> tuple[list[Finding], list[tuple[str, ...]]]:
-    findings, rows = [], []
+    findings: list[Finding] = []
+    rows: list[tuple[str, ...]] = []
     for direction in (name for name in DIRECTIONS if name in set(table["direction"])):
         inside = table[table["direction"] == direction]
         wide = inside.pivot_table(
@@ -78,7 +79,7 @@ def _directions(table: pd.DataFrame, site: str) -> tuple[list[Finding], list[tup
         cells = _cells(inside, wide, test)
         findings.append(_finding(direction, site, cells, test))
         for role, group in cells.groupby("role", sort=True, observed=True):
-            best = group.loc[group["size"].idxmax()]
+            best = _largest(group)
             texts = (f"{_interval(best):+.2f}", p_text(best["p_max_t"]), p_text(best["q"]))
             rows.append((DIRECTIONS[direction], str(role), str(best["layer"]), *texts))
     return findings, rows
@@ -88,7 +89,11 @@ def _cells(inside: pd.DataFrame, wide: pd.DataFrame, test: MaxT) -> pd.DataFrame
     """One row a role and layer that exists: effect with its interval, adjusted p values."""
     tested = pd.DataFrame({"p_max_t": test.p_max_t, "q": benjamini_hochberg(test.p)}, index=wide.columns)
     cells = intervals(inside, "effect", ["role", "layer"]).merge(tested.reset_index(), on=["role", "layer"])
-    return cells.assign(size=cells["value"].abs())
+    return pd.DataFrame(cells.dropna(subset=["value"]))
+
+
+def _largest(cells: pd.DataFrame) -> pd.Series[Any]:
+    return cells.iloc[int(cells["value"].abs().to_numpy().argmax())]
 
 
 def _interval(cell: pd.Series[Any]) -> Interval:
@@ -97,19 +102,19 @@ def _interval(cell: pd.Series[Any]) -> Interval:
 
 def _finding(direction: str, site: str, cells: pd.DataFrame, test: MaxT) -> Finding:
     subject = f"{DIRECTIONS[direction].capitalize()} ({site})"
-    best = cells.loc[cells["size"].idxmax()]
+    best = _largest(cells)
     where = f"{best['role']}, layer {best['layer']}: {_interval(best):+.2f} nats"
     smallest_p = 2.0 ** (1 - test.clusters)
     families = plural(test.clusters, "family", "families")
     if test.exact and smallest_p > 0.05:
         return Finding(
-            f"{subject}: with {families} no cell can reach p ≤ 0.05, so effects are described, not tested; the largest is "
-            f"{where}."
+            f"{subject}: with {families} no cell can reach p ≤ 0.05, so effects are described, not tested; the largest "
+            f"is {where}."
         )
     named = int(np.sum(cells["p_max_t"] <= 0.05))
     if not named:
-        text = f"{subject}: none of {test.cells_tested} cells is distinguishable from no effect ({families}); the largest is"
-        return Finding(f"{text} {where}.", found=False)
+        none = f"none of {test.cells_tested} cells is distinguishable from no effect"
+        return Finding(f"{subject}: {none} ({families}); the largest is {where}.", found=False)
     return Finding(
         f"{subject}: {named} of {test.cells_tested} cells move the answer ({families}); the largest is {where}.",
         found=True,

@@ -18,8 +18,8 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Option position"
 INTRO = (
-    "Half the difference between the two orders of the options is what being listed first is worth. It says nothing of the "
-    "question, so it is kept apart, and every conclusion here rests on both orders."
+    "Half the difference between the two orders of the options is what being listed first is worth. It says nothing of "
+    "the question, so it is kept apart, and every conclusion here rests on both orders."
 )
 
 
@@ -38,16 +38,18 @@ def section(run: Run) -> Section | None:
         alt=f"Gain of the first option by kind and prompt. {finding.text}",
         caption="Zero is a model that does not care about position.",
     )
-    return Section("position", TITLE, INTRO, (finding, _beside(answers, in_items)), (picture, _grid(bias)))
+    return Section("position", TITLE, INTRO, (finding, *_beside(answers, in_items)), (picture, _grid(bias)))
 
 
-def _beside(answers: pd.DataFrame, bias: pd.DataFrame) -> Finding:
+def _beside(answers: pd.DataFrame, bias: pd.DataFrame) -> list[Finding]:
+    pairs = item_minus_control(answers)
+    if pairs.empty:
+        return []
     position = abs(interval_of(bias, "bias").interval.value)
-    constraint = abs(interval_of(item_minus_control(answers), "difference").interval.value)
+    constraint = abs(interval_of(pairs, "difference").interval.value)
     larger = "more" if position > constraint else "less"
-    return Finding(
-        f"Position moves the answer {larger} than the constraint does: {position:.2f} against {constraint:.2f} nats."
-    )
+    numbers = f"{position:.2f} against {constraint:.2f} nats"
+    return [Finding(f"Position moves the answer {larger} than the constraint does: {numbers}.")]
 
 
 def _grid(bias: pd.DataFrame) -> Grid:

@@ -20,9 +20,9 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Probes"
 INTRO = (
-    "A logistic probe is trained on the residual stream of some families and tested on others. Beside it a bag of tokens "
-    "stands on the same folds: only what the probe reads beyond it is evidence of what the network worked out. What can be "
-    "read need not be used."
+    "A logistic probe is trained on the residual stream of some families and tested on others. Beside it a bag of "
+    "tokens stands on the same folds: only what the probe reads beyond it is evidence of what the network worked out. "
+    "What can be read need not be used."
 )
 
 
@@ -46,8 +46,8 @@ def section(run: Run) -> Section | None:
         )
     blocks.append(
         Note(
-            "The comparison averages over all layers, so no layer is picked for its score. Folds share training rows, so "
-            "their intervals are a guide and not exact."
+            "The comparison averages over all layers, so no layer is picked for its score. Folds share training rows, "
+            "so their intervals are a guide and not exact."
         )
     )
     return Section("probes", TITLE, INTRO, tuple(findings), tuple(blocks))
