@@ -85,9 +85,7 @@ def record(handle: ModelHandle, branches: Branches) -> Recording:
     longest = max(map(len, branches.sequences))
     pad = handle.tokenizer.pad_token_id or 0
     ids = torch.tensor([list(s) + [pad] * (longest - len(s)) for s in branches.sequences], device=handle.device)
-    mask = torch.tensor(
-        [[1] * len(s) + [0] * (longest - len(s)) for s in branches.sequences], device=handle.device
-    )
+    mask = torch.tensor([[1] * len(s) + [0] * (longest - len(s)) for s in branches.sequences], device=handle.device)
     cache = DynamicCache()  # without the config: a sliding window's cache would forget what a replay needs
     arguments = {**handle.inputs(ids, mask), "use_cache": True, handle.arch.cache_keyword: cache}
     if "logits_to_keep" in inspect.signature(handle.model.forward).parameters:

@@ -60,9 +60,7 @@ def patched_score(
     return AnswerScore(float(logps[0].sum()), float(logps[1].sum()), first)
 
 
-def residual_stream(
-    handle: ModelHandle, prompt: Sequence[int]
-) -> Float[Tensor, "layer position d_model"]:
+def residual_stream(handle: ModelHandle, prompt: Sequence[int]) -> Float[Tensor, "layer position d_model"]:
     """Output of every block on a prompt, by plain hooks."""
     kept: list[Tensor] = []
     hooks = [

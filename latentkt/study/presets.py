@@ -62,7 +62,9 @@ def select_items(items: Sequence[TrapItem], *, per_kind: int | None, seed: int) 
                 queues.setdefault(item.family, []).append(item.id)
         families = [sorted(queues)[i] for i in rng.permutation(len(queues))]
         order = {name: [queues[name][i] for i in rng.permutation(len(queues[name]))] for name in families}
-        turns = [ids[turn] for turn in range(max(map(len, order.values()))) for ids in order.values() if turn < len(ids)]
+        turns = [
+            ids[turn] for turn in range(max(map(len, order.values()))) for ids in order.values() if turn < len(ids)
+        ]
         chosen.update(turns[:per_kind])
     return [item for item in items if item.id in chosen]
 

@@ -24,7 +24,18 @@ RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template
 PAIR_COLUMNS = ["pair", "item", "kind", "family", "polarity", "order", "template", "direction", "base", "source"]
 CELL_COLUMNS = ["site", "layer", "role", "metric", "n_positions", "base_value", "source_value", "patched_value"]
 PATCH_COLUMNS = [*PAIR_COLUMNS, *CELL_COLUMNS, "effect", "recovery", "first_token_effect"]
-PROBE_COLUMNS = ["target", "layer", "position", "fold", "n_train", "n_test", "score", "bag_score", "majority_score", "C"]
+PROBE_COLUMNS = [
+    "target",
+    "layer",
+    "position",
+    "fold",
+    "n_train",
+    "n_test",
+    "score",
+    "bag_score",
+    "majority_score",
+    "C",
+]
 SKIPPED_COLUMNS = ["stage", "item", "which", "order", "reason"]
 
 
@@ -52,9 +63,7 @@ def _runs(
                     system=context.options.system,
                 )
             except LatentKTError as error:
-                skipped.append(
-                    {"stage": stage, "item": item_id, "which": which, "order": order, "reason": error.what}
-                )
+                skipped.append({"stage": stage, "item": item_id, "which": which, "order": order, "reason": error.what})
 
 
 def answers(context: Context, cells: Cells) -> Tables:
@@ -113,7 +122,9 @@ def patching(context: Context, cells: Cells) -> Tables:
             options = {"order": order, "template": context.template, "system": context.options.system}
             made = pairs_of_item(context.handle, context.items[item_id], **options)
             shifted = [pair for pair in made if pair.alignment.shifted]
-            reason = "item and control are of unequal length: after the first difference positions shift" if shifted else ""
+            reason = (
+                "item and control are of unequal length: after the first difference positions shift" if shifted else ""
+            )
             pairs.extend([] if shifted else made)
         except LatentKTError as error:
             reason = error.what

@@ -29,7 +29,9 @@ def make(handle, *, base=ITEM, source=CONTROL, correct=" Ann", shortcut=" Bob"):
         spans = {"shortcut": [(4, 11)], "constraint": [(start, stop)]}
         return encode(handle, text, chat=False, spans=spans)
 
-    return make_pair(handle, prompt(base), prompt(source), correct=correct, shortcut=shortcut, name="tiny", meta={"item": "a"})
+    return make_pair(
+        handle, prompt(base), prompt(source), correct=correct, shortcut=shortcut, name="tiny", meta={"item": "a"}
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)

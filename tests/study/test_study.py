@@ -105,7 +105,16 @@ def test_bad_input_is_one_screen_and_exit_code_2(change, said, tiny_folder, tiny
     if change.get("empty"):
         items = str(tmp_path / "empty.jsonl")
         Path(items).write_text("")
-    code = main(["study", change.get("model", str(tiny_folder)), "--items", change.get("items", items), "--out", str(tmp_path / "run")])
+    code = main(
+        [
+            "study",
+            change.get("model", str(tiny_folder)),
+            "--items",
+            change.get("items", items),
+            "--out",
+            str(tmp_path / "run"),
+        ]
+    )
     error = capsys.readouterr().err
     assert code == 2 and said in error and len(error.splitlines()) < 25
     assert not (tmp_path / "run").exists()
