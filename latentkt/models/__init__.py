@@ -11,7 +11,7 @@ from typing import Any
 _HOME = {
     "open_model": "load",
     "ModelHandle": "handle",
-    "handle_from_hf": "handle",
+    "handle_from_hf": "load",
     "OpeningReport": "opening",
     "Architecture": "architecture",
     "SITES": "sites",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from latentkt.errors import InputError
 from latentkt.models import encode, encode_answers, handle_from_hf, make_pair, score_answers
-from latentkt.models.scoring import neutral_corrected
+from latentkt.models.scoring import _batches, neutral_corrected
 from tests.models.tiny import FAMILIES, tiny_handle, tiny_model, tiny_tokenizer
 
 PROMPTS = (
@@ -72,6 +72,15 @@ def test_a_score_does_not_depend_on_its_batch(family):
         ).abs().max().max() < 1e-4
     alone = score_answers(handle, prompts[2:3], answers[2:3]).to_frame()
     assert (alone.iloc[0] - together.iloc[2]).abs().max() < 1e-4
+
+
+def test_batches_hold_every_prompt_once_within_the_budget():
+    handle = tiny_handle()
+    prompts = [encode(handle, "x" * n, chat=False) for n in (3, 40, 5, 12, 7, 30, 90)]
+    batches = list(_batches(prompts, 60))
+    assert sorted(n for batch in batches for n in batch) == list(range(7))
+    assert all(len(b) == 1 or len(b) * max(len(prompts[n]) for n in b) <= 60 for b in batches)
+    assert [len(b) for b in batches] == [1, 1, 2, 3]
 
 
 def test_the_terminator_is_the_end_of_turn_in_chat_and_a_newline_in_plain():

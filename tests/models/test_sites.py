@@ -135,6 +135,33 @@ def test_gradients_pass_through_a_replaced_site():
     assert delta.grad[1].abs().sum() == 0
 
 
+def test_a_replaced_site_lets_the_gradient_of_what_it_leaves_alone_pass():
+    handle = tiny_handle("gpt2")
+    grads = []
+    for edits in ({}, {("k", 1): lambda value: value.clone()}):
+        delta = torch.zeros(2, IDS.shape[1], 32, requires_grad=True)
+        change = {("resid_pre", 1): lambda value, delta=delta: value + delta}
+        handle.edited_logits(IDS, None, {**edits, **change})[0, -1, 10].backward()
+        grads.append(delta.grad)
+    assert torch.allclose(*grads, atol=1e-6)
+    assert grads[0].abs().max() > 0
+
+
+def test_resid_mid_sees_a_changed_resid_pre_whichever_is_named_first():
+    handle = tiny_handle("llama")
+    seen = {}
+    handle.edited_logits(
+        IDS,
+        None,
+        {
+            ("resid_mid", 1): lambda value: seen.update(mid=value),
+            ("attn_out", 1): lambda value: seen.update(attn=value),
+            ("resid_pre", 1): lambda value: torch.ones_like(value),
+        },
+    )
+    assert torch.allclose(seen["mid"], 1 + seen["attn"], atol=1e-6)
+
+
 def test_sites_that_a_model_lacks_are_refused_by_name():
     with pytest.raises(InputError, match=r"resid_mid.*parallel"):
         tiny_handle("neox_parallel").arch.site("resid_mid", 0)
