@@ -39,11 +39,11 @@ def section(run: Run) -> Section | None:
     picture = Picture.of(
         plots.lens_trajectory(lens, caption=caption_of_run(run)),
         alt=f"Log-odds by layer for items and controls. {' '.join(finding.text for finding in findings)}",
-        caption="Where the two lines part, the constraint has reached the last token.",
+        caption="Where the two lines part, what tells item from control can be read at the last token.",
     )
     note = Note(
         "Layers are tested together by flipping the signs of whole families, against the largest |t| over all layers: "
-        "the chance of naming any layer in error is 5 %."
+        "the chance of naming any layer in error is at most 5 %."
     )
     return Section("lens", TITLE, INTRO, findings, (picture, note))
 

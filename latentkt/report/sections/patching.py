@@ -53,7 +53,12 @@ def section(run: Run) -> Section | None:
                 alt=f"Effect of patching {site} by layer and role. {words}",
                 caption="Where the effect passes from the constraint's tokens to the last one, it is handed over.",
             ),
-            Grid(COLUMNS, tuple(rows), f"Largest effect of each role at {site}.", numeric=frozenset(COLUMNS[2:])),
+            Grid(
+                COLUMNS,
+                tuple(rows),
+                f"Largest effect of each role at {site}; picked for its size, so read its p value, not its interval.",
+                numeric=frozenset(COLUMNS[2:]),
+            ),
         ]
     absent = int(patch["effect"].isna().sum())
     blocks.append(Note(f"{NOTES} Of {len(patch):,} cells {absent:,} do not exist for their pair and are left out."))
