@@ -1,8 +1,8 @@
 """The main job: items + model -> answers, measurements inside the network, one report.
 
-`study` wires the parts into one run directory. It decides what is measured on how many items (`presets`), cuts that into
-batches which are planned before anything runs (`stages`), and lets one or more single-thread processes work them off
-(`workers`). The batches are the unit of resuming: a run that was killed goes on with the next one.
+`study` wires the parts into one run directory. It decides what is measured on how many items (`presets`), cuts that
+into batches which are planned before anything runs (`stages`), and lets one or more single-thread processes work
+them off (`workers`). The batches are the unit of resuming: a run that was killed goes on with the next one.
 """
 
 from __future__ import annotations

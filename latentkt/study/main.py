@@ -76,8 +76,8 @@ def study(
         The run's folder; `report.html` stands in it.
 
     Raises:
-        LatentKTError: Before work starts where it can be known: unknown model, wrong items, an existing folder, a prompt
-            longer than the context, answers that a tokenizer cannot tell apart.
+        LatentKTError: Before work starts where it can be known: unknown model, wrong items, an existing folder, a
+            prompt longer than the context, answers that a tokenizer cannot tell apart.
     """
     from latentkt.models import open_model
     from latentkt.results import create_run

@@ -48,8 +48,8 @@ def preset_named(name: str) -> Preset:
 def select_items(items: Sequence[TrapItem], *, per_kind: int | None, seed: int) -> list[TrapItem]:
     """Items of a preset: of each kind `per_kind`, spread over its families, in the items' own order.
 
-    Within a kind the families take turns in an order drawn from the seed, and so do the items of a family; the choice for a
-    smaller number is contained in the choice for a larger one.
+    Within a kind the families take turns in an order drawn from the seed, and so do the items of a family; the
+    choice for a smaller number is contained in the choice for a larger one.
     """
     if per_kind is None:
         return list(items)

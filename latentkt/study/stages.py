@@ -1,7 +1,8 @@
 """The stages of a study: what a batch is, and what a worker makes of it.
 
-A stage is data (`Stage`), so that a plan can be printed, timed and resumed before any of it runs. Its `work` turns one batch
-into the rows of its tables. Rows that cannot be had are no gaps: they stand in the stage's `*_skipped` table with the reason.
+A stage is data (`Stage`), so that a plan can be printed, timed and resumed before any of it runs. Its `work` turns
+one batch into the rows of its tables. Rows that cannot be had are no gaps: they stand in the stage's `*_skipped`
+table with the reason.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.models.tiny import tiny_model, tiny_tokenizer
 
 from latentkt.trapqa import ItemSet, mark_item, save_items
+from tests.models.tiny import tiny_model, tiny_tokenizer
 
 STORIES = [
     ("shelf", "tool_required", "I hold [[shortcut: a hammer]] and [[constraint: screws]].", "nailss", "turn", "hit"),
@@ -26,7 +26,7 @@ def tiny_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_items(tmp_path_factory):
-    """Four action items of two families; one whose control is longer, so that it is skipped where positions must agree."""
+    """Four action items of two families; the control of one is longer, so it is skipped where positions must agree."""
     items = [
         mark_item(
             id=name,

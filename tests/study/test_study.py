@@ -83,7 +83,7 @@ def test_a_killed_study_resumes_to_the_same_bytes(run_folder, tiny_folder, tiny_
     process.wait()
     finished = out.exists() and json.loads((out / "metadata.json").read_text())["finished"]
     assert not finished, "it was killed too late to show anything"
-    assert main(command[3:] + ["--resume"]) == 0
+    assert main([*command[3:], "--resume"]) == 0
     assert tables_of(out) == tables_of(run_folder)
 
 
