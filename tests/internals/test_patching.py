@@ -10,16 +10,13 @@ from tests.models.tiny import FAMILIES, tiny_handle
 from latentkt.errors import InputError
 from latentkt.internals import answer_lens, patch_roles
 from latentkt.internals.lens import LensRun
-from latentkt.internals.patching import role_positions
-from latentkt.internals.reference import patched_score
+from latentkt.internals.places import role_positions
+from latentkt.internals.engines import engine_of
+from latentkt.internals.metrics import scorer_of
 from latentkt.models import encode, make_pair
 
 ITEM = "The chemist did not win\nA:"
 CONTROL = "The chemist did the win\nA:"
-
-
-def both(pair):
-    return pair.answers.correct_ids, pair.answers.shortcut_ids
 
 
 def make(handle, *, base=ITEM, source=CONTROL, correct=" Ann", shortcut=" Bob"):
@@ -64,10 +61,11 @@ def test_a_patch_of_all_positions_reproduces_the_source():
     handle = tiny_handle("llama")
     pair = make(handle, correct=" the", shortcut=" of")
     assert pair.answers.first_difference == 0
-    pair.base.spans["all"] = ((0, len(pair.base.ids)),)
     table = patch_roles(handle, [pair], roles=("all",))
     table = table.set_index("layer")
-    truth = [patched_score(handle, run.ids, both(pair)).first_token_log_odds for run in (pair.base, pair.source)]
+    reference = engine_of(handle, "reference")
+    runs = (pair.base, pair.source)
+    truth = [reference.score(scorer_of(pair, run.ids)).first_token_log_odds for run in runs]
     np.testing.assert_allclose(table["first_token_effect"], truth[1] - truth[0], atol=1e-4)
     assert abs(truth[1] - truth[0]) > 1e-2
 
