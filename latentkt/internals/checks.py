@@ -38,9 +38,7 @@ class Identities:
     tolerance: float = 0.0
 
     @classmethod
-    def of(
-        cls, engine: Engine, pair: Pair, sites: Sequence[str], layers: Sequence[int], scorer: Scorer
-    ) -> Identities:
+    def of(cls, engine: Engine, pair: Pair, sites: Sequence[str], layers: Sequence[int], scorer: Scorer) -> Identities:
         """The identities of one pair: at the middle layer and the last prompt token, and on all embeddings."""
         layer, last = layers[len(layers) // 2], len(pair.base.ids) - 1
         keys = [(site, layer) for site in sites if site != "pattern"]
@@ -54,9 +52,7 @@ class Identities:
         exact = engine.handle.dtype == torch.float32
         return cls(cells, full, pair.name, 1e-3 if exact else 0.5)
 
-    def errors(
-        self, scores: list[AnswerScore], base: AnswerScore, source: AnswerScore | None
-    ) -> dict[str, object]:
+    def errors(self, scores: list[AnswerScore], base: AnswerScore, source: AnswerScore | None) -> dict[str, object]:
         """The two deviations in nats, for the table.
 
         Raises:

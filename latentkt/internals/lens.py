@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from latentkt.internals.branches import Branches
-from latentkt.internals.metrics import Scorer
 from latentkt.internals.recording import Recording, record
 
 if TYPE_CHECKING:

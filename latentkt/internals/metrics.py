@@ -45,7 +45,7 @@ class AnswerScore:
 
     @property
     def log_odds(self) -> float:
-        """log P(y*) − log P(y_s): positive where the item's right answer is preferred."""
+        """Log P(y*) − log P(y_s): positive where the item's right answer is preferred."""
         return self.logp_correct - self.logp_shortcut
 
 
@@ -92,9 +92,7 @@ class Scorer:
                 )
         return [AnswerScore(*row) for row in torch.stack([value, *sums, first], -1).tolist()]
 
-    def from_resid(
-        self, handle: ModelHandle, resid: Float[Tensor, "variant reader d_model"]
-    ) -> list[AnswerScore]:
+    def from_resid(self, handle: ModelHandle, resid: Float[Tensor, "variant reader d_model"]) -> list[AnswerScore]:
         """Scores from the last block's output at the readers."""
         if self.metric == "first_token":
             return self._two_columns(handle, resid)

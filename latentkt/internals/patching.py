@@ -118,9 +118,7 @@ def patch(
     runner = engine_of(model, engine)
     handle = runner.handle
     chosen = tuple(range(handle.n_layers) if layers is None else layers)
-    sweep = _Sweep(
-        tuple(sites), chosen, where, heads, window, source or SourceRun(), metric, skip_unchanged, check
-    )
+    sweep = _Sweep(tuple(sites), chosen, where, heads, window, source or SourceRun(), metric, skip_unchanged, check)
     _refuse(handle, sweep)
     rows: list[dict[str, object]] = []
     for pair in pairs:
@@ -186,8 +184,8 @@ def _plans(engine: Engine, pair: Pair, sweep: _Sweep) -> list[_Plan]:
             for layer in sweep.layers:
                 for head in _heads(engine, site, sweep):
                     cell = None if unchanged else _cell(engine, sweep, fetched, site, layer, live, head)
-                    absent = head is not None and head >= _n_heads(engine, site)
-                    plans.append(_Plan(site, layer, place, head, cell, unchanged and not absent))
+                    exists = _exists(engine, sweep, site, layer, head)
+                    plans.append(_Plan(site, layer, place, head, cell, unchanged and exists))
     return plans
 
 
@@ -195,16 +193,17 @@ def _heads(engine: Engine, site: str, sweep: _Sweep) -> Sequence[int | None]:
     return range(engine.handle.n_heads) if sweep.heads else [None]
 
 
-def _n_heads(engine: Engine, site: str) -> int:
-    return engine.handle.n_kv_heads if site in ("k", "v") else engine.handle.n_heads
+def _exists(engine: Engine, sweep: _Sweep, site: str, layer: int, head: int | None) -> bool:
+    """Whether the head and the whole window are in the model."""
+    handle = engine.handle
+    n_heads = handle.n_kv_heads if site in ("k", "v") else handle.n_heads
+    return layer + sweep.window <= handle.n_layers and (head is None or head < n_heads)
 
 
 def _cell(
     engine: Engine, sweep: _Sweep, fetched: Fetched, site: str, layer: int, place: Place, head: int | None
 ) -> Cell | None:
-    if not place.base or layer + sweep.window > engine.handle.n_layers:
-        return None
-    if head is not None and head >= _n_heads(engine, site):
+    if not place.base or not _exists(engine, sweep, site, layer, head):
         return None
     patches = []
     for at in range(layer, layer + sweep.window):

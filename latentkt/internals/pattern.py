@@ -28,7 +28,7 @@ __all__ = ["pattern_as_z", "weighted_values"]
 def weighted_values(
     pattern: Float[Tensor, "position n_heads key"], values: Float[Tensor, "key n_kv d_head"]
 ) -> Float[Tensor, "position n_heads d_head"]:
-    """z of a pattern: each head's probabilities times the values of its key/value head."""
+    """Z of a pattern: each head's probabilities times the values of its key/value head."""
     group = pattern.shape[1] // values.shape[1]
     return torch.einsum("phk,khd->phd", pattern, values.repeat_interleave(group, dim=1))
 

@@ -88,10 +88,14 @@ def probe_layers(data: ProbeData, *, target: str, max_folds: int = 5, seed: int 
 
 def _check(data: ProbeData, target: str) -> None:
     if len(set(data.labels.tolist())) != 2:
-        raise InputError(f"probe {target!r} has one class only", expected="labels 0 and 1", found=set(data.labels.tolist()))
+        raise InputError(
+            f"probe {target!r} has one class only", expected="labels 0 and 1", found=set(data.labels.tolist())
+        )
     if len(set(data.groups)) < 2:
         raise InputError(
-            f"probe {target!r} cannot leave a family out", expected="two families or more", found=sorted(set(data.groups))
+            f"probe {target!r} cannot leave a family out",
+            expected="two families or more",
+            found=sorted(set(data.groups)),
         )
     if not np.isfinite(data.features).all():
         raise InputError(f"probe {target!r} got activations that are not finite")

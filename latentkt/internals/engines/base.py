@@ -131,10 +131,10 @@ class Engine(ABC):
         """
 
     def values(self, prompt: Sequence[int], wanted: Iterable[SiteKey]) -> dict[SiteKey, Tensor]:
-        """Values of sites on a plain prompt, without the batch axis."""
+        """Values of sites on a plain prompt, [position, …]; a pattern lies as [query, head, key]."""
         keys = list(dict.fromkeys(wanted))
         found = self.run(torch.tensor([list(prompt)]), capture=keys).activations
-        return {key: found[key][0] for key in keys}
+        return {key: found[key][0].transpose(0, 1) if key[0] == "pattern" else found[key][0] for key in keys}
 
     def score(self, scorer: Scorer) -> AnswerScore:
         """Score both answers in the plain run."""
@@ -203,7 +203,7 @@ def gradients(
     if missing:
         raise InputError(
             "the number that is differentiated does not depend on a captured site",
-            expected="sites in front of the positions that grad_of reads (never pattern)",
+            expected="sites in front of the positions that grad_of reads",
             found=missing,
         )
     return {key: grad.detach() for key, grad in zip(activations, found, strict=True)}

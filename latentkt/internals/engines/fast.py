@@ -58,7 +58,8 @@ class FastEngine(Engine):
         def keep(key: SiteKey) -> Edit:
             def seen(value: Tensor) -> Tensor | None:
                 kept[key] = value
-                return value if grad_of is not None else None  # what follows must hang on this very tensor
+                followed = grad_of is not None and key[0] != "pattern"
+                return value if followed else None  # what follows must hang on this very tensor
 
             return seen  # type: ignore[return-value]
 
@@ -113,8 +114,6 @@ class FastEngine(Engine):
             if number not in scores:
                 scores[number] = self._score_cell(scorer, cell) if cell else self.score(scorer)
         return [scores[number] for number in range(len(cells))]
-
-
 
     def _slices(self, recording: Recording, cells: Sequence[Cell]) -> Iterator[dict[int, Patch]]:
         """Cells of one patch, from the latest position to the earliest, as many as their vectors leave room for."""

@@ -108,9 +108,7 @@ class _Hooks:
             return self._on_output(arch.part(layer, family.attn_added), lambda out: self._through(key, out))
         if site == "resid_mid":
             module = arch.part(layer, family.attn_added)
-            return self._on_output(
-                module, lambda out: self._through(key, out + self._pre[layer]) - self._pre[layer]
-            )
+            return self._on_output(module, lambda out: self._through(key, out + self._pre[layer]) - self._pre[layer])
         if site == "mlp_out":
             return self._on_output(
                 arch.part(layer, family.mlp_added),
