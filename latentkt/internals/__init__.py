@@ -15,9 +15,12 @@ _HOME = {
     "answer_lens": "lens",
     "item_run": "pairs",
     "pairs_of_item": "pairs",
+    "patch": "patching",
+    "patch_positions": "patching",
     "patch_roles": "patching",
+    "engine_of": "engines",
     "probe_layers": "probes",
-    "role_positions": "patching",
+    "role_positions": "places",
 }
 __all__ = sorted(_HOME)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latentkt.errors import LatentKTError
 from latentkt.internals.lens import LensRun
 from latentkt.models import encode, encode_answers, make_pair
 from latentkt.trapqa import render

@@ -1,4 +1,4 @@
-"""Exact residual patching by layer and role, between an item and its control, in both directions."""
+"""Exact patching by layer and role, layer and position, and head, at any site, in both directions."""
 
 from __future__ import annotations
 
@@ -9,176 +9,274 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.internals.branches import Branches
-from latentkt.internals.recording import Recording, record
-from latentkt.internals.reference import patched_score, residual_stream
-from latentkt.internals.staircase import patch_residual
+from latentkt.internals.checks import Identities
+from latentkt.internals.engines import engine_of
+from latentkt.internals.engines.base import Cell, Engine, Patch
+from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name, scorer_of
+from latentkt.internals.pattern import pattern_as_z
+from latentkt.internals.places import Place, places_of, role_positions
+from latentkt.internals.sources import Fetched, Source, SourceRun
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
 
-    from latentkt.internals.metrics import AnswerScore
     from latentkt.models import ModelHandle, Pair
 
-__all__ = ["MIN_GAP", "patch_roles", "role_positions"]
+__all__ = ["MIN_GAP", "patch", "patch_positions", "patch_roles", "role_positions"]
 
 MIN_GAP = 0.5
 """Nats between the two runs below which a recovery would divide by noise and is NaN."""
 
+ROLES = ("shortcut", "constraint", "last")
+
 
 @dataclass(frozen=True)
-class _Cells:
-    """Aligned prompt positions of one role: where to patch, and where the values come from."""
+class _Plan:
+    """One row of the result before it is measured; `cell` is None where there is nothing to patch."""
 
-    base: tuple[int, ...]
-    source: tuple[int, ...]
-
-
-def role_positions(pair: Pair, role: str) -> _Cells:
-    """Aligned positions of a role in the base and the source run; empty where the role does not exist or align.
-
-    Args:
-        pair: Base run, source run and their alignment.
-        role: A span role of the base run, or `last` (the last prompt token).
-    """
-    if role == "last":
-        return _Cells((len(pair.base.ids) - 1,), (len(pair.source.ids) - 1,))
-    inside = [p for first, stop in pair.base.spans.get(role, ()) for p in range(first, stop)]
-    partners = [int(pair.alignment.base_to_source[p]) for p in inside]
-    kept = [(p, q) for p, q in zip(inside, partners, strict=True) if q >= 0]
-    return _Cells(tuple(p for p, _ in kept), tuple(q for _, q in kept))
+    site: str
+    layer: int
+    place: Place
+    head: int | None
+    cell: Cell | None
+    unchanged: bool = False  # both runs are the same there: the effect is 0 without a run
 
 
-def patch_roles(
-    handle: ModelHandle,
+@dataclass(frozen=True)
+class _Sweep:
+    """What is patched in every pair."""
+
+    sites: tuple[str, ...]
+    layers: tuple[int, ...]
+    where: Sequence[str] | str
+    heads: bool
+    window: int
+    source: Source
+    metric: str | Metric | None
+    skip_unchanged: bool
+    check: bool
+
+
+def patch(
+    model: ModelHandle | Engine,
     pairs: Iterable[Pair],
     *,
-    roles: Sequence[str] = ("shortcut", "constraint", "last"),
+    sites: Sequence[str] = ("resid_post",),
+    where: Sequence[str] | str = ROLES,
     layers: Sequence[int] | None = None,
+    heads: bool = False,
+    window: int = 1,
+    source: Source | None = None,
+    metric: str | Metric | None = None,
     engine: str = "fast",
+    skip_unchanged: bool = True,
+    check: bool = True,
+    allow_shifted: bool = False,
 ) -> pd.DataFrame:
-    """Patch `resid_post` of a role's tokens from the source run into the base run, layer by layer.
+    """Put activations into the base run of each pair and measure what becomes of the answer.
 
-    Effect = log-odds of y* over y_s in the patched run − in the base run, nats, y* and y_s being the item's own strings
-    in every run. Recovery = effect / (source − base), NaN where that gap is under 0.5 nat. Only prompt positions are
-    patched, never the answers'.
+    Effect = metric of the patched run − metric of the base run, in nats; y* and y_s are the item's own strings in every run.
+    Recovery = effect / (source − base), NaN where that gap is under 0.5 nat. Only prompt positions are patched, never the
+    answers'. Every pair's run is held to two identities: a patch from the run itself changes nothing, and a patch of all
+    embeddings reproduces the source run.
 
     Args:
-        handle: The model.
-        pairs: Base and source runs of equal answers; shifted pairs are refused (leave them out and count them).
-        roles: Span roles of the base run, and `last` for the last prompt token.
-        layers: Layers after which the residual stream is replaced; default all.
-        engine: `fast` (staircase) or `reference` (one plain forward a cell); the numbers are the same to 1e-4 nat.
+        model: An opened model, or an engine.
+        pairs: Base and source runs of equal answers.
+        sites: Which sites are patched, each on its own.
+        where: Roles of the base run's tokens, with `last` for the last prompt token and `all` for every token; or
+            `positions`, every prompt token on its own.
+        layers: Layers; default all.
+        heads: Patch head by head (z, q, k, v, pattern). k and v have n_kv heads; their rows beyond are NaN.
+        window: Patch so many consecutive layers at once, from `layer` on; cells that would leave the model are NaN.
+        source: Where activations come from; default the pair's source run. See `latentkt.internals.sources`.
+        metric: `log_odds` (default), `first_token`, or a function of the logits `[batch, vocab]` at the last prompt token;
+            a pair's own metric is the default where it has one.
+        engine: `fast` (staircase), `reference`, `transformer_lens` or `nnsight`; the numbers agree to 1e-4 nat.
+        skip_unchanged: Leave out forward passes of cells at which both runs are the same; their effect is exactly 0.
+        check: Hold each pair's run to the two identities.
+        allow_shifted: Also measure pairs whose tokens stand at other positions after the first difference.
 
     Returns:
-        One row a pair, layer and role: `pair` and the pair's `meta`, `site`, `layer`, `role`, `n_positions`,
-        `base_value`, `source_value`, `patched_value`, `effect`, `recovery`, `first_token_effect` (the effect on the
-        log-odds of the first differing tokens). A role that does not align gives NaN.
+        One row a pair, site, layer, place and head: `pair` and the pair's `meta`, `engine`, `dtype`, `site`, `window`, `layer`,
+        `role`, `position`, `token`, `head` (−1: all), `source_kind`, `metric`, `n_positions`, `shifted`, `base_value`,
+        `source_value`, `patched_value`, `effect`, `recovery`, `first_token_effect`, `patched_logp_correct`,
+        `patched_logp_shortcut`, `frame` (`denoise` or `noise` where exactly one of the two runs has its own right answer on
+        top), `self_patch_error` and `full_patch_error` (nats). What does not exist is NaN.
+
+    Raises:
+        InputError: Unknown site, layer or engine; a site that the model lacks; a shifted pair.
+        RunError: An identity does not hold, or a hook never ran.
+
+    Example:
+        >>> from latentkt.internals import patch  # doctest: +SKIP
+        >>> table = patch(handle, pairs, sites=("attn_out", "mlp_out"))  # doctest: +SKIP
     """
     import pandas as pd
 
-    chosen = list(range(handle.n_layers)) if layers is None else list(layers)
-    if not set(chosen) <= set(range(handle.n_layers)):
-        raise InputError("unknown layer", expected=f"0 to {handle.n_layers - 1}", found=chosen)
-    run = {"fast": _FastRun, "reference": _ReferenceRun}.get(engine)
-    if run is None:
-        raise InputError("unknown engine", expected="fast or reference", found=engine)
+    runner = engine_of(model, engine)
+    handle = runner.handle
+    chosen = tuple(range(handle.n_layers) if layers is None else layers)
+    sweep = _Sweep(tuple(sites), chosen, where, heads, window, source or SourceRun(), metric, skip_unchanged, check)
+    _refuse(handle, sweep)
     rows: list[dict[str, object]] = []
     for pair in pairs:
-        if pair.alignment.shifted:
+        if pair.alignment.shifted and not allow_shifted:
             raise InputError(
                 f"pair {pair.name!r} is shifted: after the first difference its runs stand at other positions",
-                fix="leave it out and count it, or write item and control of equal token length",
+                fix="leave it out and count it, write item and control of equal token length, or pass allow_shifted=True",
             )
-        base, source = run(handle, pair, pair.base.ids), run(handle, pair, pair.source.ids)
-        for role in roles:
-            rows.extend(_role_rows(pair, role, base, source, chosen))
+        rows.extend(_measure(runner, pair, sweep))
     return pd.DataFrame(rows)
 
 
-def _role_rows(pair: Pair, role: str, base: _Run, source: _Run, layers: list[int]) -> list[dict[str, object]]:
-    cells = role_positions(pair, role)
-    patched = base.patched(cells, source, layers) if cells.base else {}
-    base_value, source_value = base.score.log_odds, source.score.log_odds
-    gap = source_value - base_value
-    rows: list[dict[str, object]] = []
-    for layer in layers:
-        value = patched[layer].log_odds if patched else np.nan
-        first = patched[layer].first_token_log_odds if patched else np.nan
-        effect = value - base_value
-        rows.append(
-            {
-                "pair": pair.name,
-                **pair.meta,
-                "site": "resid_post",
-                "layer": layer,
-                "role": role,
-                "metric": "log_odds",
-                "n_positions": len(cells.base),
-                "base_value": base_value,
-                "source_value": source_value,
-                "patched_value": value,
-                "effect": effect,
-                "recovery": effect / gap if abs(gap) >= MIN_GAP else np.nan,
-                "first_token_effect": first - base.score.first_token_log_odds,
-            }
-        )
-    return rows
+def patch_roles(
+    model: ModelHandle | Engine, pairs: Iterable[Pair], *, roles: Sequence[str] = ROLES, **options: object
+) -> pd.DataFrame:
+    """Patch the tokens of roles, layer by layer: `patch` with `where=roles`."""
+    return patch(model, pairs, where=roles, **options)  # type: ignore[arg-type]
 
 
-class _Run:
-    """One run of a pair: its score, and its score when patched from another run."""
-
-    score: AnswerScore
-
-    def patched(self, cells: _Cells, source: _Run, layers: list[int]) -> dict[int, AnswerScore]:
-        raise NotImplementedError
+def patch_positions(model: ModelHandle | Engine, pairs: Iterable[Pair], **options: object) -> pd.DataFrame:
+    """Patch every prompt token on its own, layer by layer: `patch` with `where="positions"`."""
+    return patch(model, pairs, where="positions", **options)  # type: ignore[arg-type]
 
 
-class _FastRun(_Run):
-    def __init__(self, handle: ModelHandle, pair: Pair, ids: Sequence[int]) -> None:
-        from latentkt.internals.metrics import score_branches
-
-        self.handle = handle
-        answers = (tuple(pair.answers.correct_ids), tuple(pair.answers.shortcut_ids))
-        self.recording: Recording = record(handle, Branches(tuple(ids), answers))
-        last = self.recording.resid[-1:, self.recording.branches.readers]
-        self.score = score_branches(handle, self.recording.branches, last)[0]
-
-    def patched(self, cells: _Cells, source: _Run, layers: list[int]) -> dict[int, AnswerScore]:
-        assert isinstance(source, _FastRun)
-        live = _first_live(self.recording, source.recording, cells)
-        if not live.base:  # nothing differs there at any layer: an exact no-op, not worth a forward
-            return dict.fromkeys(layers, self.score)
-        values = {layer: source.recording.resid[layer + 1, list(live.source)] for layer in layers}
-        return patch_residual(self.handle, self.recording, positions=live.base, values=values)
+def _refuse(handle: ModelHandle, sweep: _Sweep) -> None:
+    """What can be known before any work starts."""
+    if not sweep.layers or not set(sweep.layers) <= set(range(handle.n_layers)):
+        raise InputError("unknown layer", expected=f"0 to {handle.n_layers - 1}", found=list(sweep.layers))
+    for site in sweep.sites:
+        handle.arch.site(site, sweep.layers[0])
+        if sweep.heads and site not in ("z", "q", "k", "v", "pattern"):
+            raise InputError(f"site {site!r} has no heads", expected="z, q, k, v or pattern", found=site)
+    if sweep.window < 1 or sweep.window > handle.n_layers:
+        raise InputError("window of layers", expected=f"1 to {handle.n_layers}", found=sweep.window)
 
 
-def _first_live(base: Recording, source: Recording, cells: _Cells) -> _Cells:
-    """Drop positions before the first token at which the runs differ: there both runs are the same, exactly."""
-    a, b = base.branches.prompt, source.branches.prompt
-    first = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    kept = [(p, q) for p, q in zip(cells.base, cells.source, strict=True) if p >= first]
-    return _Cells(tuple(p for p, _ in kept), tuple(q for _, q in kept))
+def _measure(engine: Engine, pair: Pair, sweep: _Sweep) -> list[dict[str, object]]:
+    """All rows of one pair."""
+    scorer = scorer_of(pair, pair.base.ids, sweep.metric)
+    base = engine.score(scorer)
+    own = isinstance(sweep.source, SourceRun)
+    source = engine.score(scorer_of(pair, pair.source.ids, sweep.metric)) if own else None
+    plans = _plans(engine, pair, sweep)
+    identities = Identities.of(engine, pair, sweep.sites, sweep.layers, scorer) if sweep.check else Identities()
+    live = [plan for plan in plans if plan.cell is not None and not plan.unchanged]
+    scores = engine.sweep(scorer, [plan.cell for plan in live if plan.cell is not None] + identities.cells)
+    errors = identities.errors(scores[len(live) :], base, source)
+    patched: dict[int, AnswerScore] = {id(plan): score for plan, score in zip(live, scores, strict=False)}
+    fixed = _fixed(engine, pair, sweep, scorer, base, source) | errors
+    return [_row(pair, plan, fixed, patched.get(id(plan), base if plan.unchanged else None), base) for plan in plans]
 
 
-class _ReferenceRun(_Run):
-    def __init__(self, handle: ModelHandle, pair: Pair, ids: Sequence[int]) -> None:
-        self.handle, self.ids = handle, ids
-        self.answers = (pair.answers.correct_ids, pair.answers.shortcut_ids)
-        self.score = patched_score(handle, ids, self.answers)
+def _plans(engine: Engine, pair: Pair, sweep: _Sweep) -> list[_Plan]:
+    inside = [layer + k for layer in sweep.layers for k in range(sweep.window) if layer + k < engine.handle.n_layers]
+    keys = [(site, layer) for site in sweep.sites for layer in dict.fromkeys(inside)]
+    fetched = pattern_as_z(engine, pair, sweep.source.fetch(engine, pair, keys), keys)
+    plans = []
+    for place in places_of(pair, sweep.where):
+        exact = sweep.source.exact and sweep.skip_unchanged
+        live = place.behind(pair.alignment.first_difference) if exact else place
+        unchanged = bool(place.base) and not live.base
+        for site in sweep.sites:
+            for layer in sweep.layers:
+                for head in _heads(engine, site, sweep):
+                    cell = None if unchanged else _cell(engine, sweep, fetched, site, layer, live, head)
+                    exists = _exists(engine, sweep, site, layer, head)
+                    plans.append(_Plan(site, layer, place, head, cell, unchanged and exists))
+    return plans
 
-    def patched(self, cells: _Cells, source: _Run, layers: list[int]) -> dict[int, AnswerScore]:
-        assert isinstance(source, _ReferenceRun)
-        stream = residual_stream(self.handle, source.ids)
-        return {
-            layer: patched_score(
-                self.handle,
-                self.ids,
-                self.answers,
-                layer=layer,
-                positions=cells.base,
-                values=stream[layer][list(cells.source)],
-            )
-            for layer in layers
-        }
+
+def _heads(engine: Engine, site: str, sweep: _Sweep) -> Sequence[int | None]:
+    return range(engine.handle.n_heads) if sweep.heads else [None]
+
+
+def _exists(engine: Engine, sweep: _Sweep, site: str, layer: int, head: int | None) -> bool:
+    """Whether the head and the whole window are in the model."""
+    handle = engine.handle
+    n_heads = handle.n_kv_heads if site in ("k", "v") else handle.n_heads
+    return layer + sweep.window <= handle.n_layers and (head is None or head < n_heads)
+
+
+def _cell(
+    engine: Engine, sweep: _Sweep, fetched: Fetched, site: str, layer: int, place: Place, head: int | None
+) -> Cell | None:
+    if not place.base or not _exists(engine, sweep, site, layer, head):
+        return None
+    patches = []
+    for at in range(layer, layer + sweep.window):
+        values = fetched((site, at), place)
+        if values is None:
+            return None
+        where = "z" if site == "pattern" else site
+        patches.append(Patch(where, at, place.base, _of_head(values, head), head))
+    return tuple(patches)
+
+
+def _of_head(values: Tensor, head: int | None) -> Tensor:
+    return values if head is None else values[:, head]
+
+
+def _fixed(
+    engine: Engine, pair: Pair, sweep: _Sweep, scorer: Scorer, base: AnswerScore, source: AnswerScore | None
+) -> dict[str, object]:
+    handle = engine.handle
+    kind = getattr(sweep.source, "kind_name", sweep.source.kind)
+    over = getattr(sweep.source, "over", None)
+    return {
+        "engine": engine.name,
+        "dtype": str(handle.dtype).removeprefix("torch."),
+        "window": sweep.window,
+        "source_kind": f"{kind} over {over}, other families" if over else kind,
+        "metric": metric_name(scorer.metric),
+        "shifted": pair.alignment.shifted,
+        "base_value": base.value,
+        "source_value": source.value if source else np.nan,
+        "frame": frame(pair, base, source),
+    }
+
+
+def frame(pair: Pair, base: AnswerScore, source: AnswerScore | None) -> str | None:
+    """`denoise` or `noise` where exactly one of the two runs has its own right answer on top, else None."""
+    sides = (pair.meta.get("base_right"), pair.meta.get("source_right"))
+    if source is None or None in sides or base.log_odds != base.log_odds:
+        return None
+    tops = [(score.log_odds > 0) == (side == "correct") for score, side in zip((base, source), sides, strict=True)]
+    if tops[0] == tops[1]:
+        return None
+    return "denoise" if tops[1] else "noise"
+
+
+def _row(
+    pair: Pair, plan: _Plan, fixed: dict[str, object], patched: AnswerScore | None, base: AnswerScore
+) -> dict[str, object]:
+    place = plan.place
+    value = patched.value if patched else np.nan
+    effect = value - base.value
+    gap = float(fixed["source_value"]) - base.value  # type: ignore[arg-type]
+    token = None if place.position is None else _token(pair, place.position)
+    return {
+        "pair": pair.name,
+        **pair.meta,
+        **fixed,
+        "site": plan.site,
+        "layer": plan.layer,
+        "role": place.role,
+        "position": np.nan if place.position is None else float(place.position),
+        "token": token,
+        "head": -1 if plan.head is None else plan.head,
+        "n_positions": len(place.base),
+        "patched_value": value,
+        "effect": effect,
+        "recovery": effect / gap if abs(gap) >= MIN_GAP else np.nan,
+        "first_token_effect": (patched.first_token_log_odds if patched else np.nan) - base.first_token_log_odds,
+        "patched_logp_correct": patched.logp_correct if patched else np.nan,
+        "patched_logp_shortcut": patched.logp_shortcut if patched else np.nan,
+    }
+
+
+def _token(pair: Pair, position: int) -> str:
+    start, stop = pair.base.offsets[position]
+    return pair.base.text[start:stop]

@@ -1,7 +1,7 @@
 """One forward pass of a prompt with its two answers, kept so that it can be resumed from any layer.
 
-The pass runs the model's own modules on the two plain sequences. What each layer was called with (mask, rotary angles,
-ALiBi) is recorded there and later gathered at the tokens that are replayed. So sliding windows, padding and position
+The model's own modules run the prompt once, and then both answers on its keys and values. What each layer was called with
+(mask, rotary angles, ALiBi) is recorded there and laid out on the packed tokens. So sliding windows, padding and position
 schemes are what the model made them, and nothing of an architecture is written twice.
 """
 
@@ -9,28 +9,47 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from latentkt.errors import ModelRefusedError
 from latentkt.internals.branches import Branches
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jaxtyping import Float
     from torch import Tensor
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Recording", "record"]
+__all__ = ["CACHE_NAMES", "LayerCall", "Recording", "record"]
 
-_CACHE_NAMES = ("cache", "past_key_values", "layer_past", "past_key_value")
-_PASSED_ON = ("use_cache", "output_attentions", "hidden_states")
+CACHE_NAMES = ("cache", "past_key_values", "layer_past", "past_key_value")
+_PASSED_ON = ("use_cache", "output_attentions")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class LayerCall:
+    """What one layer was called with, on packed tokens.
+
+    Attributes:
+        mask: Additive, [query token, key token]: the model's own mask, and the branches apart.
+        by_token: Arguments with one entry a token, [token, …] each, or tuples of such.
+        alibi: Bias [head, 1, key token] where the model has one.
+        constant: Arguments that do not depend on tokens; the cache stands here as None.
+    """
+
+    mask: Float[Tensor, "query key"]
+    by_token: dict[str, Any]
+    alibi: Tensor | None
+    constant: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Recording:
     """Activations and call arguments of one run.
 
@@ -39,25 +58,29 @@ class Recording:
         resid: Residual stream on packed tokens: entry 0 enters layer 0, entry l + 1 leaves layer l.
         keys: Per layer the keys on packed tokens, [n_kv, token, d_head].
         values: Per layer the values, likewise.
-        calls: Per layer the arguments of its call, on the two plain sequences.
+        calls: Per layer the arguments of its call.
     """
 
     branches: Branches
     resid: Float[Tensor, "layer_plus_1 token d_model"]
     keys: Sequence[Float[Tensor, "n_kv token d_head"]]
     values: Sequence[Float[Tensor, "n_kv token d_head"]]
-    calls: Sequence[dict[str, Any]]
+    calls: Sequence[LayerCall]
 
 
-def _bind(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    bound = inspect.signature(module.forward).bind(*args, **kwargs)
-    arguments = dict(bound.arguments)
-    arguments.update(arguments.pop("kwargs", {}))
-    return arguments
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """One call of the model: per layer its arguments and its output."""
+
+    calls: list[dict[str, Any]]
+    outputs: list[Tensor]
+
+    def resid(self, entry: int) -> Tensor:
+        return self.calls[0]["hidden_states"] if entry == 0 else self.outputs[entry - 1]
 
 
 def record(handle: ModelHandle, branches: Branches) -> Recording:
-    """Run the prompt with both answers once and keep what a resumed run needs.
+    """Run the prompt once, then both answers behind it, and keep what a resumed run needs.
 
     Args:
         handle: The model, opened and proved.
@@ -65,158 +88,165 @@ def record(handle: ModelHandle, branches: Branches) -> Recording:
 
     Returns:
         The recording, on the handle's device and in its dtype.
+
+    Raises:
+        ModelRefusedError: A layer's call is of a kind that cannot be replayed.
     """
     from transformers import DynamicCache
 
-    layers = handle.arch.layers
-    calls: list[dict[str, Any]] = [{} for _ in layers]
-    outputs: list[Tensor] = [torch.empty(0) for _ in layers]
-    hooks = []
-    for index, layer in enumerate(layers):
-
-        def before(module: Any, args: Any, kwargs: Any, index: int = index) -> None:
-            calls[index] = _bind(module, args, kwargs)
-
-        def after(module: Any, args: Any, output: Any, index: int = index) -> None:
-            outputs[index] = output[0] if isinstance(output, tuple) else output
-
-        hooks.append(layer.register_forward_pre_hook(before, with_kwargs=True))
-        hooks.append(layer.register_forward_hook(after))
-    longest = max(map(len, branches.sequences))
-    pad = handle.tokenizer.pad_token_id or 0
-    ids = torch.tensor([list(s) + [pad] * (longest - len(s)) for s in branches.sequences], device=handle.device)
-    mask = torch.tensor([[1] * len(s) + [0] * (longest - len(s)) for s in branches.sequences], device=handle.device)
     cache = DynamicCache()  # without the config: a sliding window's cache would forget what a replay needs
+    n_prompt = branches.n_prompt
+    tails = [sequence[n_prompt:] for sequence in branches.sequences]
+    longest = max(map(len, tails))
+    with torch.inference_mode():
+        ids = torch.tensor([branches.prompt])
+        passes = [_run(handle, ids, torch.ones_like(ids), cache)]
+        if longest:
+            cache.batch_repeat_interleave(2)
+            ids = torch.tensor([[*tail, *[0] * (longest - len(tail))] for tail in tails])
+            mask = torch.tensor([[1] * (n_prompt + len(tail)) + [0] * (longest - len(tail)) for tail in tails])
+            passes.append(_run(handle, ids, mask, cache))
+        layout = _Layout(handle, branches)
+        row, position = layout.row, layout.position
+
+        def pack(x: Tensor) -> Tensor:  # [row, n_kv, position, d] -> [n_kv, token, d]
+            return (x[row, :, position] if len(passes) == 2 else x[0].transpose(0, 1)).transpose(0, 1).contiguous()
+
+        resid = [layout.pack([one.resid(entry) for one in passes]) for entry in range(handle.n_layers + 1)]
+        return Recording(
+            branches=branches,
+            resid=torch.stack(resid),
+            keys=[pack(layer.keys) for layer in cache.layers],
+            values=[pack(layer.values) for layer in cache.layers],
+            calls=[layout.call(index, [one.calls[index] for one in passes]) for index in range(handle.n_layers)],
+        )
+
+
+def _run(handle: ModelHandle, ids: Tensor, mask: Tensor, cache: Any) -> _Pass:
+    if handle.arch.cache_keyword is None:
+        raise _refused(handle, "the model takes no key/value cache")
     arguments = {**handle.inputs(ids, mask), "use_cache": True, handle.arch.cache_keyword: cache}
     if "logits_to_keep" in inspect.signature(handle.model.forward).parameters:
         arguments["logits_to_keep"] = 1  # the answers are scored from the residual stream
+    with _watched(handle) as seen:
+        handle.model(**arguments)
+    return seen
+
+
+@contextmanager
+def _watched(handle: ModelHandle) -> Iterator[_Pass]:
+    layers = handle.arch.layers
+    seen = _Pass([{} for _ in layers], [torch.empty(0) for _ in layers])
+    hooks = []
+
+    def watch(index: int, layer: torch.nn.Module) -> None:
+        def before(module: Any, args: Any, kwargs: Any) -> None:
+            bound = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+            seen.calls[index] = {**{k: v for k, v in bound.items() if k != "kwargs"}, **bound.get("kwargs", {})}
+
+        def after(module: Any, args: Any, output: Any) -> None:
+            seen.outputs[index] = output[0] if isinstance(output, tuple) else output
+
+        hooks.append(layer.register_forward_pre_hook(before, with_kwargs=True))
+        hooks.append(layer.register_forward_hook(after))
+
     try:
-        with torch.inference_mode():
-            handle.model(**arguments)
+        for index, layer in enumerate(layers):
+            watch(index, layer)
+        yield seen
     finally:
         for hook in hooks:
             hook.remove()
-    row, position = torch.as_tensor(branches.row), torch.as_tensor(branches.position)
-
-    def pack(x: Tensor) -> Tensor:  # [row, position, …] -> [token, …]
-        return x[row, position]
-
-    resid = torch.stack([pack(calls[0]["hidden_states"]), *map(pack, outputs)])
-    keys = [pack(layer.keys.transpose(1, 2)).transpose(0, 1) for layer in cache.layers]
-    values = [pack(layer.values.transpose(1, 2)).transpose(0, 1) for layer in cache.layers]
-    for call in calls:
-        call.pop("hidden_states")
-    return Recording(branches=branches, resid=resid, keys=keys, values=values, calls=calls)
 
 
-class _Prefix:
-    """Stands in for a key–value cache: puts the base run's keys and values before the replayed ones."""
+class _Layout:
+    """Lays the arguments of the prompt's pass and of the answers' pass out on packed tokens."""
 
-    def __init__(self, keys: Tensor, values: Tensor) -> None:
-        self.keys, self.values = keys, values
+    def __init__(self, handle: ModelHandle, branches: Branches) -> None:
+        self._handle, device = handle, handle.device
+        self.row = torch.as_tensor(branches.row, device=device)
+        self.position = torch.as_tensor(branches.position, device=device)
+        self._sees = torch.as_tensor(branches.sees, device=device)
+        self._n_prompt = branches.n_prompt
+        self._masks: dict[tuple[int, ...], Tensor] = {}
 
-    def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        batch = keys.shape[0]
-        return (
-            torch.cat([self.keys.expand(batch, -1, -1, -1), keys], dim=2),
-            torch.cat([self.values.expand(batch, -1, -1, -1), values], dim=2),
-        )
+    def pack(self, parts: list[Tensor]) -> Tensor:
+        """[1, P, …] of the prompt and [2 or 1, A, …] of the answers -> [token, …]."""
+        first = parts[0][0]
+        if len(parts) == 1:
+            return first
+        row, place = self.row[self._n_prompt :], self.position[self._n_prompt :] - self._n_prompt
+        return torch.cat([first, parts[1][row if parts[1].shape[0] == 2 else torch.zeros_like(row), place]])
 
-    def get_seq_length(self, *_: Any) -> int:
-        return int(self.keys.shape[2])
-
-
-class Suffix:
-    """Replays layers of a recorded run on its tokens from prompt position `start` on, for many variants at once.
-
-    Everything before `start` is the recorded run's; causal attention makes that exact.
-    """
-
-    def __init__(self, handle: ModelHandle, recording: Recording, start: int, *, chunk_tokens: int = 512) -> None:
-        self._layers = handle.arch.layers
-        self._recording = recording
-        branches = recording.branches
-        self.tokens = np.arange(start, len(branches.row))
-        self._start = start
-        self._chunk = max(1, chunk_tokens // len(self.tokens))
-        self._sees = torch.as_tensor(branches.sees[self.tokens])
-        self._row = torch.as_tensor(branches.row)
-        self._position = torch.as_tensor(branches.position)
-
-    def layer(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
-        """Apply layer `index` to the suffix of every variant."""
-        arguments = self._arguments(index, h)
-        parts = [self._call(index, part, arguments) for part in h.split(self._chunk)]
-        return torch.cat(parts)
-
-    def _call(self, index: int, h: Tensor, arguments: dict[str, Any]) -> Tensor:
-        if "alibi" in arguments:
-            alibi = arguments["alibi"].repeat(h.shape[0], 1, 1)
-            arguments = {**arguments, "alibi": alibi}
-        output = self._layers[index](h, **arguments)
-        return output[0] if isinstance(output, tuple) else output
-
-    def _arguments(self, index: int, h: Tensor) -> dict[str, Any]:
-        recorded, recording = self._recording.calls[index], self._recording
-        prefix = _Prefix(recording.keys[index][None, :, : self._start], recording.values[index][None, :, : self._start])
-        made: dict[str, Any] = {}
-        for name, value in recorded.items():
-            if name in _CACHE_NAMES:
-                made[name] = prefix
-            elif name == "attention_mask":
-                made[name] = self._mask(value, h.dtype)
-            elif name == "alibi":
-                made[name] = self._alibi(value)
+    def call(self, index: int, calls: list[dict[str, Any]]) -> LayerCall:
+        if not set(CACHE_NAMES) & set(calls[0]):
+            raise _refused(self._handle, f"layer {index} takes no key/value cache")
+        by_token, constant, alibi = {}, {}, None
+        for name, value in calls[0].items():
+            if name in ("hidden_states", "attention_mask"):
+                continue
+            if name == "alibi":
+                alibi = self._alibi(calls[-1]["alibi"])
+            elif name in CACHE_NAMES:
+                constant[name] = None
             elif name in _PASSED_ON or not _has_tensor(value):
-                made[name] = value
+                constant[name] = value
             else:
-                made[name] = self._gather(index, name, value)
-        if not set(_CACHE_NAMES) & set(recorded):
-            raise ModelRefusedError(
-                f"layer {index} cannot be replayed: it takes no key–value cache",
-                expected=f"an argument among {_CACHE_NAMES}",
-                found=sorted(recorded),
-                fix="use engine='reference'",
-            )
-        return made
+                by_token[name] = self._gather(index, name, [call[name] for call in calls])
+        mask = self._mask([call.get("attention_mask") for call in calls])
+        return LayerCall(mask, by_token, alibi, constant)
 
-    def _gather(self, index: int, name: str, value: Any) -> Any:
-        """Take the suffix tokens of a tensor [row or 1, position, …], or of a tuple of such."""
-        if isinstance(value, tuple):
-            return tuple(self._gather(index, name, part) for part in value)
-        length = max(map(len, self._recording.branches.sequences))
-        if value.ndim < 2 or value.shape[1] != length or value.shape[0] not in (1, 2):
-            raise ModelRefusedError(
-                f"layer {index} cannot be replayed: argument {name!r} has a shape that is not understood",
-                expected=f"[1 or 2, {length}, …]",
-                found=list(value.shape),
-                fix="use engine='reference'",
-            )
-        row = self._row[self.tokens] if value.shape[0] == 2 else torch.zeros(len(self.tokens), dtype=torch.long)
-        return value[row, self._position[self.tokens]][None]
+    def _gather(self, index: int, name: str, parts: list[Any]) -> Any:
+        if isinstance(parts[0], tuple):
+            return tuple(self._gather(index, name, list(one)) for one in zip(*parts, strict=True))
+        n_prompt = self._n_prompt
+        if parts[0].ndim < 2 or parts[0].shape[:2] != (1, n_prompt):
+            raise _refused(self._handle, f"argument {name!r} of layer {index} has shape {list(parts[0].shape)}")
+        return self.pack(parts)
 
-    def _mask(self, mask: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """Additive mask [1, 1, query, key] over all packed tokens: the model's own, and the branches apart."""
+    def _mask(self, parts: list[Tensor | None]) -> Tensor:
+        key = tuple(map(id, parts))  # layers share their masks
+        if key not in self._masks:
+            self._masks[key] = self._packed_mask(parts)
+        return self._masks[key]
+
+    def _packed_mask(self, parts: list[Tensor | None]) -> Tensor:
+        dtype = self._handle.dtype
         floor = torch.finfo(dtype).min
-        allowed = torch.where(self._sees, 0.0, floor).to(dtype)
-        if mask is None:
-            return allowed[None, None]
-        row = self._row[self.tokens]
-        own = mask[row if mask.shape[0] == 2 else torch.zeros_like(row), 0]  # [query, position, position]
-        own = own[torch.arange(len(row)), self._position[self.tokens]][:, self._position]  # [query, key]
-        if own.dtype == torch.bool:
-            own = torch.where(own, 0.0, floor)
-        return torch.where(self._sees, own.to(dtype), floor)[None, None]
+        own = torch.zeros(self._sees.shape, dtype=dtype, device=self._sees.device)
+        prompt = slice(self._n_prompt)
+        if parts[0] is not None:
+            own[prompt, prompt] = _additive(parts[0][0, 0], dtype)[:, prompt]
+        if len(parts) == 2 and parts[1] is not None:
+            rest = slice(self._n_prompt, None)
+            row, place = self.row[rest], self.position[rest] - self._n_prompt
+            picked = parts[1][row if parts[1].shape[0] == 2 else torch.zeros_like(row), 0, place]
+            own[rest] = _additive(picked, dtype)[:, self.position]
+        return torch.where(self._sees, own, floor)
 
     def _alibi(self, alibi: Tensor) -> Tensor:
-        """ALiBi [row * head, 1, position] at the packed keys; every row holds the same slopes, the longest all positions."""
-        lengths = list(map(len, self._recording.branches.sequences))
-        heads = alibi.shape[0] // len(lengths)
-        longest = lengths.index(max(lengths))
-        return alibi[longest * heads : (longest + 1) * heads][..., self._position]
+        """[rows * head, 1, position] -> [head, 1, token]."""
+        heads = self._handle.n_heads
+        by_row = alibi.reshape(-1, heads, alibi.shape[-1])
+        row = self.row if by_row.shape[0] == 2 else torch.zeros_like(self.row)
+        return by_row[row, :, self.position].T[:, None]
+
+
+def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    if mask.dtype == torch.bool:
+        return torch.where(mask, 0.0, torch.finfo(dtype).min).to(dtype)
+    return mask.to(dtype)
 
 
 def _has_tensor(value: Any) -> bool:
     if isinstance(value, tuple):
         return any(map(_has_tensor, value))
     return isinstance(value, torch.Tensor)
+
+
+def _refused(handle: ModelHandle, why: str) -> ModelRefusedError:
+    return ModelRefusedError(
+        f"runs of model {handle.name!r} cannot be resumed: {why}",
+        expected="layers that are called with a key/value cache and arguments [1, position, …]",
+        fix="use engine='reference'",
+    )

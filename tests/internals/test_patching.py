@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from tests.models.tiny import FAMILIES, tiny_handle
 
-from latentkt.errors import InputError
-from latentkt.internals import answer_lens, patch_roles
+from latentkt.errors import InputError, RunError
+from latentkt.internals import answer_lens, patch, patch_positions, patch_roles
+from latentkt.internals.engines import engine_of
+from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
-from latentkt.internals.patching import role_positions
-from latentkt.internals.reference import patched_score
-from latentkt.models import encode, make_pair
-
-ITEM = "The chemist did not win\nA:"
-CONTROL = "The chemist did the win\nA:"
-
-
-def both(pair):
-    return pair.answers.correct_ids, pair.answers.shortcut_ids
-
-
-def make(handle, *, base=ITEM, source=CONTROL, correct=" Ann", shortcut=" Bob"):
-    def prompt(text):
-        start = text.index("did ")
-        stop = start + len("did not")
-        spans = {"shortcut": [(4, 11)], "constraint": [(start, stop)]}
-        return encode(handle, text, chat=False, spans=spans)
-
-    return make_pair(
-        handle, prompt(base), prompt(source), correct=correct, shortcut=shortcut, name="tiny", meta={"item": "a"}
-    )
+from latentkt.internals.metrics import scorer_of
+from latentkt.internals.places import role_positions
+from latentkt.internals.sources import Donor, Resample, Zero, mean_source
+from tests.internals.making import CONTROL, ITEM, tiny_pair
+from tests.models.tiny import FAMILIES, tiny_handle
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_staircase_equals_one_forward_a_cell(family):
     handle = tiny_handle(family)
-    pair = make(handle)
+    pair = tiny_pair(handle)
     roles = ("shortcut", "constraint", "last")
     fast = patch_roles(handle, [pair], roles=roles)
     slow = patch_roles(handle, [pair], roles=roles, engine="reference")
@@ -50,13 +36,13 @@ def test_staircase_equals_one_forward_a_cell(family):
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_positions_before_the_first_difference_have_no_effect(family):
     handle = tiny_handle(family)
-    effects = patch_roles(handle, [make(handle)], roles=("shortcut",))["effect"]
+    effects = patch_roles(handle, [tiny_pair(handle)], roles=("shortcut",))["effect"]
     assert (effects == 0).all()
 
 
 def test_a_patch_from_the_run_itself_changes_nothing():
     handle = tiny_handle("llama")
-    pair = make(handle, source=ITEM)
+    pair = tiny_pair(handle, source=ITEM)
     effects = patch_roles(handle, [pair], roles=("constraint", "last"), engine="reference")["effect"]
     np.testing.assert_allclose(effects, 0, atol=1e-5)
 
@@ -64,34 +50,35 @@ def test_a_patch_from_the_run_itself_changes_nothing():
 def test_a_patch_of_all_positions_reproduces_the_source():
     """Exactly so for the answers' first tokens; later ones also read the unpatched prompt through lower layers."""
     handle = tiny_handle("llama")
-    pair = make(handle, correct=" the", shortcut=" of")
+    pair = tiny_pair(handle, correct=" the", shortcut=" of")
     assert pair.answers.first_difference == 0
-    pair.base.spans["all"] = ((0, len(pair.base.ids)),)
     table = patch_roles(handle, [pair], roles=("all",))
     table = table.set_index("layer")
-    truth = [patched_score(handle, run.ids, both(pair)).first_token_log_odds for run in (pair.base, pair.source)]
+    reference = engine_of(handle, "reference")
+    runs = (pair.base, pair.source)
+    truth = [reference.score(scorer_of(pair, run.ids)).first_token_log_odds for run in runs]
     np.testing.assert_allclose(table["first_token_effect"], truth[1] - truth[0], atol=1e-4)
     assert abs(truth[1] - truth[0]) > 1e-2
 
 
 def test_a_role_that_does_not_exist_is_nan_and_never_zero():
     handle = tiny_handle("llama")
-    table = patch_roles(handle, [make(handle)], roles=("option_correct",))
+    table = patch_roles(handle, [tiny_pair(handle)], roles=("option_correct",))
     assert table["effect"].isna().all() and (table["n_positions"] == 0).all()
 
 
 def test_shifted_pairs_are_refused():
     handle = tiny_handle("llama")
-    pair = make(handle, source=CONTROL.replace("win", "win it"))
+    pair = tiny_pair(handle, source=CONTROL.replace("win", "win it"))
     with pytest.raises(InputError, match="shifted"):
         patch_roles(handle, [pair])
 
 
 def test_nothing_of_the_users_is_changed():
     handle = tiny_handle("llama")
-    ids = torch.tensor([make(handle).base.ids])
+    ids = torch.tensor([tiny_pair(handle).base.ids])
     before = handle.logits(ids)
-    patch_roles(handle, [make(handle)])
+    patch_roles(handle, [tiny_pair(handle)])
     assert torch.equal(handle.logits(ids), before)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in handle.model.modules())
 
@@ -99,7 +86,7 @@ def test_nothing_of_the_users_is_changed():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_last_layer_of_the_lens_is_the_models_own_answer(family):
     handle = tiny_handle(family)
-    pair = make(handle)
+    pair = tiny_pair(handle)
     table, residuals = answer_lens(handle, [LensRun(pair.base, pair.answers, {"item": "a"})])
     truth = patch_roles(handle, [pair], roles=("last",), layers=[0], engine="reference")["base_value"].iloc[0]
     last = table[table["layer"] == handle.n_layers - 1].iloc[0]
@@ -110,7 +97,7 @@ def test_the_last_layer_of_the_lens_is_the_models_own_answer(family):
 
 def test_lens_norms_every_vector_anew():
     handle = tiny_handle("llama")
-    pair = make(handle)
+    pair = tiny_pair(handle)
     table, residuals = answer_lens(handle, [LensRun(pair.base, pair.answers, {})])
     logp = handle.unembed(residuals[0]).log_softmax(-1)
     for entry in range(handle.n_layers + 1):
@@ -120,6 +107,152 @@ def test_lens_norms_every_vector_anew():
 
 def test_role_positions_follow_the_alignment():
     handle = tiny_handle("llama")
-    pair = make(handle)
+    pair = tiny_pair(handle)
     cells = role_positions(pair, "constraint")
     assert cells.base == pair.base.positions("constraint") and cells.source == cells.base
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gemma2", "neox_parallel"])
+def test_every_site_by_role_and_head_equals_the_reference(family):
+    handle = tiny_handle(family)
+    pair = tiny_pair(handle)
+    for heads in (False, True):
+        sites = ("z", "q", "k", "v", "pattern") if heads else tuple(s for s in handle.arch.sites if s != "pattern")
+        options = {"sites": sites, "where": ("constraint", "last"), "layers": [0, 1], "heads": heads}
+        fast = patch(handle, [pair], **options)
+        slow = patch(handle, [pair], engine="reference", **options)
+        np.testing.assert_allclose(fast["effect"], slow["effect"], atol=1e-4)
+        np.testing.assert_array_equal(fast["effect"].isna(), slow["effect"].isna())
+        assert fast["self_patch_error"].max() < 1e-4 and fast["full_patch_error"].max() < 1e-4
+        absent = fast[fast["site"].isin(["k", "v"]) & (fast["head"] >= handle.n_kv_heads)]
+        assert absent["effect"].isna().all() and fast.drop(absent.index)["effect"].notna().all()
+
+
+def test_a_pattern_patch_is_what_transformer_lens_makes_of_an_edited_pattern():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle, correct=" the", shortcut=" of")
+    ours = patch(handle, [pair], sites=("pattern",), where=("last",), layers=[1], metric="first_token")
+    bridge = engine_of(handle, "transformer_lens")
+    last = len(pair.base.ids) - 1
+    pattern = bridge.run(torch.tensor([pair.source.ids]), capture=[("pattern", 1)]).activations["pattern", 1]
+
+    def edit(value):
+        value = value.clone()
+        value[:, :, last] = pattern[:, :, last]
+        return value
+
+    logits = bridge.run(torch.tensor([pair.base.ids]), edits={("pattern", 1): edit}).logits[0, -1]
+    correct, shortcut = pair.answers.correct_ids[0], pair.answers.shortcut_ids[0]
+    assert ours["patched_value"].item() == pytest.approx(float(logits[correct] - logits[shortcut]), abs=1e-4)
+    assert abs(ours["effect"].item()) > 1e-4
+
+
+def test_positions_have_their_tokens_and_roles_and_windows_their_width():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    table = patch_positions(handle, [pair], sites=("attn_out",), window=2)
+    one = table[table["layer"] == 0]
+    assert "".join(one["token"]) == pair.base.text and list(one["role"]) == list(pair.base.roles)
+    assert table[table["layer"] == handle.n_layers - 1]["effect"].isna().all()  # the window would leave the model
+    assert (table["window"] == 2).all()
+    slow = patch_positions(handle, [pair], sites=("attn_out",), window=2, engine="reference")
+    np.testing.assert_allclose(table["effect"], slow["effect"], atol=1e-4)
+    assert (table["effect"].dropna().abs() > 1e-3).any()
+
+
+def test_skipping_unchanged_cells_changes_no_number():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    skipped = patch_positions(handle, [pair], sites=("resid_post", "z"))
+    run = patch_positions(handle, [pair], sites=("resid_post", "z"), skip_unchanged=False)
+    np.testing.assert_allclose(skipped["effect"], run["effect"], atol=1e-4)
+    before = skipped["position"] < pair.alignment.first_difference
+    assert (skipped[before]["effect"] == 0).all() and before.any()
+
+
+def test_a_users_metric_is_used_and_its_shape_checked():
+    handle = tiny_handle("llama")
+
+    def margin(logits):
+        return logits[:, 5] - logits[:, 6]
+
+    pair = tiny_pair(handle, metric=margin)
+    fast, slow = (patch_roles(handle, [pair], engine=engine) for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast["patched_value"], slow["patched_value"], atol=1e-4)
+    assert (fast["metric"] == "margin").all() and fast["effect"].abs().max() > 1e-3
+    with pytest.raises(InputError, match="wrong shape"):
+        patch_roles(handle, [pair], metric=lambda logits: logits.sum())
+
+
+def test_sources_other_than_the_source_run():
+    handle = tiny_handle("llama")
+    engine = engine_of(handle)
+    pair = tiny_pair(handle)
+    other = tiny_pair(handle, base="The plumber did not lose\nB:", source="The plumber did the lose\nB:")
+    key = ("resid_post", 1)
+    options = {"layers": [1], "where": ("constraint",)}
+
+    def effect(source):
+        return patch(engine, [pair], source=source, **options)["effect"].item()
+
+    def by_hand(values):
+        cell = (Patch(*key, pair.base.positions("constraint"), values),)
+        scorer = scorer_of(pair, pair.base.ids)
+        reference = engine_of(handle, "reference")
+        return reference.sweep(scorer, [cell])[0].value - reference.score(scorer).value
+
+    donor = engine.values(other.base.ids, [key])[key][list(other.base.positions("constraint"))]
+    assert effect(Donor({pair.name: other.base})) == pytest.approx(by_hand(donor), abs=1e-4)
+    assert effect(Resample({"other": other.base})) == pytest.approx(by_hand(donor), abs=1e-4)
+    assert np.isnan(effect(Donor({})))
+    pool = [("f", pair.base), ("g", other.base), ("g", other.source)]
+    mean = mean_source(engine, pool, [key])
+    third = engine.values(other.source.ids, [key])[key][list(other.source.positions("constraint"))]
+    rows = torch.cat([donor, third]).mean(0, keepdim=True).expand(len(donor), -1)
+    assert effect(mean) == pytest.approx(by_hand(rows), abs=1e-4)
+    with pytest.warns(UserWarning, match="zero ablation"):
+        zero = effect(Zero())
+    assert zero == pytest.approx(by_hand(torch.zeros_like(donor)), abs=1e-4)
+    kinds = patch(engine, [pair], source=mean, **options)["source_kind"]
+    assert list(kinds) == ["mean over role, other families"]
+
+
+@pytest.mark.parametrize("engine", ["transformer_lens", "nnsight"])
+def test_measurements_do_not_ask_which_engine_they_have(engine):
+    handle = tiny_handle("llama")
+    options = {"sites": ("resid_post", "mlp_out"), "layers": [0, 1], "metric": "first_token"}
+    fast = patch_roles(handle, [tiny_pair(handle)], **options)
+    other = patch_roles(handle, [tiny_pair(handle)], engine=engine, **options)
+    np.testing.assert_allclose(fast["effect"], other["effect"], atol=1e-4)
+    assert (other["engine"] == engine).all()
+
+
+def test_a_broken_identity_is_an_error():
+    handle = tiny_handle("llama")
+    engine = engine_of(handle)
+    sweep = engine.sweep
+
+    def wrong(scorer, cells):
+        scores = sweep(scorer, cells)
+        return [*scores[:-1], replace(scores[-1], value=scores[-1].value + 0.01)]
+
+    engine.sweep = wrong
+    with pytest.raises(RunError, match="does not reproduce the source"):
+        patch_roles(engine, [tiny_pair(handle)])
+
+
+def test_bad_requests_are_refused_before_work():
+    handle = tiny_handle("neox_parallel")
+    pairs = [tiny_pair(handle)]
+    for options, words in (
+        ({"sites": ("resid",)}, "unknown site"),
+        ({"sites": ("resid_mid",)}, "no site 'resid_mid'"),
+        ({"layers": [7]}, "unknown layer"),
+        ({"engine": "quick"}, "unknown engine"),
+        ({"window": 9}, "window"),
+        ({"heads": True}, "has no heads"),
+        ({"where": "everywhere"}, "where to patch"),
+        ({"metric": "probability"}, "unknown metric"),
+    ):
+        with pytest.raises(InputError, match=words):
+            patch(handle, pairs, **options)

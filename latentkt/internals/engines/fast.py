@@ -1,0 +1,133 @@
+"""The own engine: the Hugging Face modules themselves, and sweeps by staircase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from latentkt.internals.branches import Branches
+from latentkt.internals.engines.base import Cell, Edit, Engine, EngineRun, GradOf, Patch, SiteKey, gradients
+from latentkt.internals.metrics import AnswerScore, Scorer
+from latentkt.internals.recording import Recording, record
+from latentkt.internals.staircase import Budget, climb
+from latentkt.internals.tables import variants_of
+from latentkt.models.sites import attached
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from torch import Tensor
+
+    from latentkt.models import ModelHandle
+
+__all__ = ["FastEngine"]
+
+_RECORDED = ("resid_pre", "resid_post")
+_KEPT_RECORDINGS = 4  # both runs of a pair in both directions, and a donor's
+
+
+class FastEngine(Engine):
+    """Hooks on the model's own modules; sweeps of single patches climb the staircase, equal to 1e-4 nat.
+
+    Args:
+        handle: The model.
+        memory_mb: Working memory of a sweep, weights and plain runs not counted.
+    """
+
+    name = "fast"
+
+    def __init__(self, handle: ModelHandle, *, memory_mb: float = 600.0) -> None:
+        super().__init__(handle)
+        self._budget = Budget.of(handle, memory_mb)
+        self._recordings: dict[Branches, Recording] = {}
+
+    def run(
+        self,
+        ids: Int[Tensor, "batch pos"],
+        mask: Int[Tensor, "batch pos"] | None = None,
+        *,
+        capture: Iterable[SiteKey] = (),
+        edits: Mapping[SiteKey, Edit] | None = None,
+        grad_of: GradOf | None = None,
+    ) -> EngineRun:
+        """See `Engine.run`."""
+        wanted, site = self.require(capture), self.handle.arch.site
+        kept: dict[SiteKey, Tensor] = {}
+
+        def keep(key: SiteKey) -> Edit:
+            def seen(value: Tensor) -> Tensor | None:
+                kept[key] = value
+                followed = grad_of is not None and key[0] != "pattern"
+                return value if followed else None  # what follows must hang on this very tensor
+
+            return seen  # type: ignore[return-value]
+
+        changes = [(site(*key), edit) for key, edit in (edits or {}).items()]
+        if grad_of is not None:  # no parameter requires a gradient: the graph begins at the first block
+            changes.insert(0, (site("resid_pre", 0), lambda value: value.detach().requires_grad_()))
+        with (
+            torch.set_grad_enabled(grad_of is not None),
+            attached(changes),
+            attached([(site(*key), keep(key)) for key in wanted]),
+        ):
+            logits = self.handle.logits(ids, mask)
+        found = {key: kept[key] for key in wanted}
+        grads = gradients(grad_of, logits, found) if grad_of else {}
+        return EngineRun(logits.detach(), {key: value.detach() for key, value in found.items()}, grads)
+
+    def record(self, branches: Branches) -> Recording:
+        """The recorded run of a prompt with its answers; the last few are kept."""
+        found = self._recordings.pop(branches, None) or record(self.handle, branches)
+        while len(self._recordings) >= _KEPT_RECORDINGS:
+            self._recordings.pop(next(iter(self._recordings)))
+        self._recordings[branches] = found
+        return found
+
+    def forget(self) -> None:
+        """Let the kept runs go."""
+        self._recordings.clear()
+
+    def values(self, prompt: Sequence[int], wanted: Iterable[SiteKey]) -> dict[SiteKey, Tensor]:
+        """See `Engine.values`; residual sites of a prompt that is recorded are taken from there."""
+        keys = self.require(wanted)
+        entry = {(site, layer): layer + (site == "resid_post") for site, layer in keys if site in _RECORDED}
+        known = next((run for b, run in self._recordings.items() if b.prompt == tuple(prompt)), None)
+        if known is None or len(entry) < len(keys):
+            return super().values(prompt, keys)
+        return {key: known.resid[at, : len(prompt)] for key, at in entry.items()}
+
+    def score(self, scorer: Scorer) -> AnswerScore:
+        """See `Engine.score`."""
+        recording = self.record(scorer.branches)
+        with torch.inference_mode():
+            return scorer.from_resid(self.handle, recording.resid[-1:, scorer.branches.readers])[0]
+
+    def sweep(self, scorer: Scorer, cells: Sequence[Cell]) -> list[AnswerScore]:
+        """See `Engine.sweep`: cells of one patch by staircase, others one forward each."""
+        recording = self.record(scorer.branches)
+        scores: dict[int, AnswerScore] = {}
+        for part in self._slices(recording, cells):
+            variants = variants_of(self.handle, recording, part, chunk_tokens=self._budget.chunk_tokens)
+            scores |= climb(self.handle, recording, variants, scorer, budget=self._budget)
+        for number, cell in enumerate(cells):
+            if number not in scores:
+                scores[number] = self._score_cell(scorer, cell) if cell else self.score(scorer)
+        return [scores[number] for number in range(len(cells))]
+
+    def _slices(self, recording: Recording, cells: Sequence[Cell]) -> Iterator[dict[int, Patch]]:
+        """Cells of one patch, from the latest position to the earliest, as many as their vectors leave room for."""
+        single = {number: cell[0] for number, cell in enumerate(cells) if len(cell) == 1}
+        n_tokens = recording.resid.shape[1]
+        part: dict[int, Patch] = {}
+        held = 0
+        for number in sorted(single, key=lambda number: (-single[number].positions[0], number)):
+            patch = single[number]
+            size = n_tokens - patch.positions[0] if patch.site in ("k", "v") else len(patch.positions)
+            if part and held + size > self._budget.stacked_tokens:
+                yield part
+                part, held = {}, 0
+            part[number] = patch
+            held += size
+        if part:
+            yield part
