@@ -8,7 +8,7 @@ them off (`workers`). The batches are the unit of resuming: a run that was kille
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from latentkt.study.main import StudyOptions, study
@@ -19,7 +19,7 @@ __all__ = ["PRESETS", "Preset", "StudyOptions", "study"]
 _HOME = {"StudyOptions": "main", "study": "main", "PRESETS": "presets", "Preset": "presets"}
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latentkt.internals.lens import LensRun
+    from latentkt.models import Pair
     from latentkt.study.context import Context
 
 __all__ = ["answers", "lens", "patching", "probes"]
@@ -115,7 +116,7 @@ def patching(context: Context, cells: Cells) -> Tables:
     from latentkt.internals import pairs_of_item, patch_roles
 
     skipped: list[dict[str, Any]] = []
-    pairs = []
+    pairs: list[Pair] = []
     for item_id, order in cells:
         reason = ""
         try:
