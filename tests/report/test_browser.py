@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.report.browser import measure
+from tests.report.browser import chromium, measure
 
 pytestmark = pytest.mark.browser
 
@@ -30,3 +30,13 @@ def test_a_wide_element_and_an_empty_figure_are_seen(page, tmp_path):
     found = measure(broken, width=390, folder=tmp_path)
     assert any(name.startswith("div") for name in found["tooWide"])
     assert found["pictures"][-1]["painted"] == 0
+
+
+def test_without_a_browser_the_check_is_skipped_and_fails_in_ci(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="chromium"):
+        chromium()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="CI is set"):
+        chromium()
