@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from latentkt.errors import LatentKTError
 
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
+}
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

@@ -62,6 +62,7 @@ _WHERE = {
         "kl",
         "kl_floor",
         "margin_floor",
+        "merge_to_pair",
         "reverse_kl_floor",
         "total_variation",
     ),

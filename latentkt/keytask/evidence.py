@@ -87,22 +87,22 @@ def critical_odds(rho_k: Fraction, margin_s: Fraction, margin_0: Fraction) -> Nu
 def critical_key_evidence(
     log_rho_k: Number, margin_s: Number, margin_0: Number, *, margin_rest: Number = 0.0
 ) -> CriticalEvidence:
-    """Critical evidence E_k = log P(z|k*)/P(z|k_s) for the key: log rho_k + log(margin_s / −(margin_0 + margin_rest)).
+    """Critical evidence E_k = log P(z|k*)/P(z|k_s) for the key: log rho_k + log((margin_s + margin_rest) / −margin_0).
 
-    This is the critical line: slope exactly 1 in log_rho_k.
+    This is the critical line: slope exactly 1 in log_rho_k. Evidence comes as a higher P(z|k*), all else being equal.
 
     Args:
         log_rho_k: log π(k_s)/π(k*), nats.
         margin_s: What the shortcut key says, as in `critical_odds`.
         margin_0: What the correct key says.
-        margin_rest: Σ over other keys of P(k|z)/P(k*|z) times what they say; evidence leaves that ratio alone.
+        margin_rest: Σ over other keys of P(k|z)/P(k_s|z) times what they say; 0 where the pair has all the mass.
 
     Example:
         >>> found = critical_key_evidence(np.log(3.0), 0.8, -0.4)
         >>> round(float(np.exp(found.nats)), 9), str(found.outcome)
         (6.0, 'threshold')
     """
-    return _critical(log_rho_k, margin_s, -(np.asarray(margin_0, dtype=float) + margin_rest))
+    return _critical(log_rho_k, np.asarray(margin_s, dtype=float) + margin_rest, -np.asarray(margin_0, dtype=float))
 
 
 def key_margins(model: KeyTaskModel, paths: PathPair) -> tuple[ndarray, ndarray]:

@@ -113,7 +113,8 @@ def decompose_exact(model: ExactModel, paths: PathPair) -> Quantities:
     tau = {k: {t: _div(prior[k, t] * model.likelihood[k, t], pair_evidence(k)) for t in pair_tasks} for k in (k_s, k_0)}
     off_task = {k: _minus(1, _div(pair_evidence(k), evidence[k])) for k in (k_s, k_0)}
     key_posterior = w.sum(axis=1)
-    rho_k, rho_t = _div(model.prior_key[k_s], model.prior_key[k_0]), _div(prior[k_s, t_s], prior[k_0, t_0])
+    rho_k = _ONE if k_s == k_0 else _div(model.prior_key[k_s], model.prior_key[k_0])
+    rho_t = _div(prior[k_s, t_s], prior[k_0, t_0])
 
     def nu(key: int, task: int) -> Any:
         return _div(model.likelihood[key, task] * pair_prior(key), pair_evidence(key))
@@ -128,7 +129,7 @@ def decompose_exact(model: ExactModel, paths: PathPair) -> Quantities:
         W_off=_ZERO,
     )
     return Quantities(
-        Pi=_div(model.prior_key[k_s] * prior[k_s, t_s], model.prior_key[k_0] * prior[k_0, t_0]),
+        Pi=_div(*(prior[k, t] * (1 if k_s == k_0 else model.prior_key[k]) for k, t in ((k_s, t_s), (k_0, t_0)))),
         rho_k=rho_k,
         rho_t=rho_t,
         R=_div(pair_prior(k_0), pair_prior(k_s)),

@@ -202,7 +202,7 @@ def _rescue(found: ModelAnswers) -> str:
     diff = says[..., found.paths.y_s] - says[..., found.paths.y_0]
     margins = (w * diff).sum(axis=1)
     others = sum((margins[k] for k in range(len(margins)) if k not in (found.paths.k_s, found.paths.k_0)), Fraction(0))
-    odds = critical_odds(Fraction(1), margins[found.paths.k_s], margins[found.paths.k_0] + others)
+    odds = critical_odds(Fraction(1), margins[found.paths.k_s] + others, margins[found.paths.k_0])
     if odds is None:
         return "Evidence for the correct key would not help the correct answer: its paths do not say it."
     if odds == math.inf:

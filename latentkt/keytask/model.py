@@ -80,7 +80,9 @@ class KeyTaskModel:
         given = (prior_key, prior_task, likelihood, emission)
         arrays = {name: as_array(name, value) for name, value in zip(_ARRAYS, given, strict=True)}
         check_model(arrays)
-        model = cls(**{f"log_{name}": log(arrays[name]) for name in _ARRAYS})
+        model = cls(
+            log(arrays["prior_key"]), log(arrays["prior_task"]), log(arrays["likelihood"]), log(arrays["emission"])
+        )
         return model._with_key_likelihood(key_likelihood, incoherent, tolerance)
 
     @classmethod
@@ -113,7 +115,7 @@ class KeyTaskModel:
         probabilities = {name: np.exp(values) for name, values in scaled.items()}
         probabilities["likelihood"] = scaled["likelihood"]
         check_model(probabilities, {name: f"exp(log_{name})" for name in _ARRAYS})
-        return cls(**{f"log_{name}": logs[name] for name in _ARRAYS})
+        return cls(logs["prior_key"], logs["prior_task"], logs["likelihood"], logs["emission"])
 
     def _with_key_likelihood(
         self, key_likelihood: ArrayLike | None, incoherent: Literal["refuse", "rescale"], tolerance: float

@@ -1,0 +1,1 @@
+"""Figures: one function a figure, from result tables and theory alone."""
