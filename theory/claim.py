@@ -1,7 +1,7 @@
 """What a machine-checked claim is, and how z3 and sympy judge one.
 
-Three things are asked of every claim: it is proved; its hypotheses can hold (so it is not vacuously true); and a variant
-that is false on purpose is refuted (so that the check can fail).
+Three things are asked of every claim: it is proved; its hypotheses can hold (so it is not vacuously true); and a
+variant that is false on purpose is refuted (so that the check can fail).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _z3(*formulas: Any) -> str:
 
 
 def always(hypotheses: list[Any], conclusion: Any, *, false: Any) -> Verdict:
-    """hypotheses ⇒ conclusion, for all values; `false` is a conclusion that does not follow."""
+    """Hypotheses ⇒ conclusion, for all values; `false` is a conclusion that does not follow."""
     import z3
 
     verdict = {"unsat": "proved", "sat": "refuted"}.get(_z3(*hypotheses, z3.Not(conclusion)), "unknown")
@@ -69,7 +69,7 @@ def exists(hypotheses: list[Any], witness: Any, *, false: Any) -> Verdict:
 
 
 def identity(left: Any, right: Any, *, false: Any, point: Mapping[Any, Any]) -> Verdict:
-    """left = right as rational functions; `false` is another right side, and at `point` (where all is defined) it differs.
+    """Two expressions are one rational function; `false` is another right side, and it differs at `point`.
 
     The hypotheses of an identity are that its denominators are not zero; `point` shows that they can be met.
     """

@@ -36,7 +36,7 @@ def _odds_identity() -> Verdict:
 
 
 def _path_evidence() -> Verdict:
-    """Under 3.1 (ii) and 3.2 (ii), P(z|k_s,t_s)/P(z|k*,t*) = R (1−ε_s)/(1−ε_0): the prompt is evidence about the path."""
+    """Under 3.1 (ii) and 3.2 (ii), P(z|k_s,t_s)/P(z|k*,t*) = R (1−ε_s)/(1−ε_0): evidence about the path."""
     a, b, c, d, evidence, eps_s, eps_0 = _symbols("a b c d L eps_s eps_0")
     # 3.2 (ii): one likelihood l_k on both tasks of the pair; l_k (pair prior) = (1−ε_k) P(z|k); 3.1 (ii): P(z|k) = L
     l_s, l_0 = (1 - eps_s) * evidence / (c + d), (1 - eps_0) * evidence / (a + b)
@@ -204,7 +204,7 @@ def _channel() -> Verdict:
 
 
 def _jensen() -> Verdict:
-    """Merging two answers is Jensen's inequality: q_1/(q_1+q_2)·p_1/q_1 + q_2/(q_1+q_2)·p_2/q_2 = (p_1+p_2)/(q_1+q_2)."""
+    """Merging is Jensen's inequality: λ p_1/q_1 + (1−λ) p_2/q_2 = (p_1+p_2)/(q_1+q_2), λ = q_1/(q_1+q_2)."""
     p_1, p_2, q_1, q_2 = symbols = _symbols("p_1 p_2 q_1 q_2")
     weight = q_1 / (q_1 + q_2)
     left = weight * p_1 / q_1 + (1 - weight) * p_2 / q_2
@@ -231,7 +231,7 @@ def _chi2_pair() -> Verdict:
 
 
 def _hellinger_merge() -> Verdict:
-    """(x_1²+x_2²)(y_1²+y_2²) − (x_1y_1+x_2y_2)² = (x_1y_2−x_2y_1)²: merging never lowers the overlap (x² = p, y² = q)."""
+    """(x_1²+x_2²)(y_1²+y_2²) − (x_1y_1+x_2y_2)² = (x_1y_2−x_2y_1)²; x² = p, y² = q: merging only adds overlap."""
     x_1, x_2, y_1, y_2 = symbols = _symbols("x_1 x_2 y_1 y_2")
     left = (x_1**2 + x_2**2) * (y_1**2 + y_2**2) - (x_1 * y_1 + x_2 * y_2) ** 2
     right, false = (x_1 * y_2 - x_2 * y_1) ** 2, (x_1 * y_2 + x_2 * y_1) ** 2

@@ -1,8 +1,8 @@
 """Inequalities and counterexamples, by z3 over the real numbers.
 
-Encodings: one variable for each joint mass of path and answer, caps times weights as variables of their own, no division,
-and no constraint that masses sum to 1 (the claims are homogeneous). Naive encodings with posterior weights times
-conditional probabilities leave z3 undecided after a minute.
+Encodings: one variable for each joint mass of path and answer, caps times weights as variables of their own, no
+division, and no constraint that masses sum to 1 (the claims are homogeneous). Naive encodings, with posterior weights
+times conditional probabilities, leave z3 undecided after a minute.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _printed_false_leak() -> Verdict:
     """R = 1, mixed paths silent; a leak of at most 1/50 overturns a bound of 3 where confidences are small."""
     (rho, a, b, c, d), hypotheses = _priors()
     alpha, leak = _reals("alpha leak")
-    hypotheses += [*_assumed(rho, a, d), a + b == 1, c + d == 1, 0 < alpha, alpha <= 1, leak >= 0, leak * 50 <= 1]
+    hypotheses += [*_assumed(rho, a, d), a + b == 1, c + d == 1, alpha > 0, alpha <= 1, leak >= 0, leak * 50 <= 1]
     hypotheses += [rho == 3, a == z3.Q(1, 2), d == z3.Q(1, 2)]
     witness = rho * d * alpha < a * alpha + rho * d * leak
     return exists(hypotheses, witness, false=100 * leak <= alpha)
@@ -141,9 +141,9 @@ def _printed_false_off_key() -> Verdict:
 
 
 def _repair_r() -> Verdict:
-    """The prompt is no evidence against the shortcut path, and only the correct path says y*: the printed bound is true."""
+    """No evidence against the shortcut path, and only the correct path says y*: the printed bound is true."""
     w_s, w_0, bound, alpha_s, alpha_0, says_s = _reals("w_s w_0 Pi alpha_s alpha_0 P_s")
-    hypotheses = [w_s >= bound * w_0, w_0 > 0, bound > 0, 0 < alpha_s, alpha_s <= 1, 0 < alpha_0, alpha_0 <= 1]
+    hypotheses = [w_s >= bound * w_0, w_0 > 0, bound > 0, alpha_s > 0, alpha_s <= 1, alpha_0 > 0, alpha_0 <= 1]
     hypotheses += [says_s >= alpha_s * w_s]
     # P_s/(α_0 w_0) ≥ Π α_s/α_0
     return always(hypotheses, says_s >= bound * alpha_s * w_0, false=says_s >= 2 * bound * alpha_s * w_0)
@@ -166,8 +166,8 @@ def _repair_pair() -> Verdict:
 
 
 def _pair_bound() -> Verdict:
-    """ratio ≥ rho_k π~(t_s|k_s) α_s/α_0 for every R, with equality if and only if π(t_s|k*) = 0."""
-    (rho, a, b, c, d), hypotheses = _priors()
+    """Ratio ≥ rho_k π~(t_s|k_s) α_s/α_0 for every R, with equality if and only if π(t_s|k*) = 0."""
+    (rho, a, b, _, d), hypotheses = _priors()
     ratio, bound = rho * d * (a + b), rho * d * a  # both over a (c+d)
     return always(hypotheses, z3.And(ratio >= bound, (ratio == bound) == (b == 0)), false=ratio > bound)
 
@@ -189,7 +189,7 @@ def _r_attained() -> Verdict:
 def _eps_monotone() -> Verdict:
     """A falls in ε_s, B rises in ε_0, γ_cert falls in ε_k: x is what stands in the bracket."""
     small, large, x = _reals("small large x")
-    hypotheses = [0 <= small, small <= large, large <= 1, x >= -1, x <= 1]
+    hypotheses = [small >= 0, small <= large, large <= 1, x >= -1, x <= 1]
     falls = (1 - large) * x - large <= (1 - small) * x - small
     rises = (1 - large) * x + large >= (1 - small) * x + small
     return always(hypotheses, z3.And(falls, rises), false=(1 - large) * x - large < (1 - small) * x - small)
@@ -198,7 +198,7 @@ def _eps_monotone() -> Verdict:
 def _caps_monotone() -> Verdict:
     """(α_s − B_0) τ − C_1 (1−τ) rises in α_s and falls in B_0 and C_1; α_0 τ_0 + C_2 (1−τ_0) rises in α_0 and C_2."""
     tau, alpha, b, c, more = _reals("tau alpha b c more")
-    hypotheses = [0 <= tau, tau <= 1, more >= 0]
+    hypotheses = [tau >= 0, tau <= 1, more >= 0]
 
     def a_of(alpha: Any, b: Any, c: Any) -> Any:
         return (alpha - b) * tau - c * (1 - tau)
@@ -211,7 +211,7 @@ def _caps_monotone() -> Verdict:
 def _bracket_range() -> Verdict:
     """−1 ≤ (α_s−B_0) τ − C_1 (1−τ) ≤ 1 and 0 ≤ α_0 τ + C_2 (1−τ) ≤ 1, as the monotonicity in ε needs."""
     tau, alpha, b, c = _reals("tau alpha b c")
-    hypotheses = [z3.And(0 <= x, x <= 1) for x in (tau, alpha, b, c)]
+    hypotheses = [z3.And(x >= 0, x <= 1) for x in (tau, alpha, b, c)]
     a_bracket, b_bracket = (alpha - b) * tau - c * (1 - tau), alpha * tau + c * (1 - tau)
     claim = z3.And(a_bracket >= -1, a_bracket <= 1, b_bracket >= 0, b_bracket <= 1)
     return always(hypotheses, claim, false=a_bracket >= z3.Q(-99, 100))
@@ -220,7 +220,7 @@ def _bracket_range() -> Verdict:
 def _box() -> Verdict:
     """κA − (1−κ)B is least at an end of κ, at the least A and the greatest B."""
     k, low, high, a, a_low, b, b_high = _reals("kappa low high A A_low B B_high")
-    hypotheses = [0 <= low, low <= k, k <= high, high <= 1, a >= a_low, b <= b_high]
+    hypotheses = [low >= 0, low <= k, k <= high, high <= 1, a >= a_low, b <= b_high]
 
     def value(kappa: Any) -> Any:
         return kappa * a_low - (1 - kappa) * b_high
@@ -241,7 +241,7 @@ def _affine() -> Verdict:
 def _threshold_sign() -> Verdict:
     """γ_cert ≥ 0 if and only if O_k (A − e) ≥ B + e, with e = ε_k/(1−ε_k): multiplied by 1 − ε_k and 1 + O_k."""
     odds, a, b, eps = _reals("O A B eps")
-    hypotheses = [odds > 0, 0 <= eps, eps < 1, -1 <= a, a <= 1, 0 <= b, b <= 1]
+    hypotheses = [odds > 0, eps >= 0, eps < 1, a >= -1, a <= 1, b >= 0, b <= 1]
     certificate = (1 - eps) * (odds * a - b) - eps * (1 + odds)
     claim = (certificate >= 0) == (odds * (a * (1 - eps) - eps) >= b * (1 - eps) + eps)
     return always(hypotheses, claim, false=(certificate >= 0) == (odds * a >= b))
@@ -250,7 +250,7 @@ def _threshold_sign() -> Verdict:
 def _saturation() -> Verdict:
     """With A ≤ e and B + e > 0 no odds certify: γ_cert < 0 for all of them."""
     odds, a, b, eps = _reals("O A B eps")
-    hypotheses = [odds > 0, 0 <= eps, eps < 1, 0 <= b, b <= 1, a * (1 - eps) <= eps, b * (1 - eps) + eps > 0]
+    hypotheses = [odds > 0, eps >= 0, eps < 1, b >= 0, b <= 1, a * (1 - eps) <= eps, b * (1 - eps) + eps > 0]
     certificate = (1 - eps) * (odds * a - b) - eps * (1 + odds)
     return always(hypotheses, certificate < 0, false=certificate < -z3.Q(1, 1000))
 
@@ -258,7 +258,7 @@ def _saturation() -> Verdict:
 def _ratio_saturates() -> Verdict:
     """The lower ratio bound x κ/((1−κ) y + κ z + e) never passes its limit x/(z + e) at κ = 1."""
     k, x, y, z, e = _reals("kappa x y z e")
-    hypotheses = [0 < k, k <= 1, x > 0, y >= 0, z >= 0, e >= 0, z + e > 0]
+    hypotheses = [k > 0, k <= 1, x > 0, y >= 0, z >= 0, e >= 0, z + e > 0]
     claim = k * (z + e) <= (1 - k) * y + k * z + e
     return always(hypotheses, claim, false=2 * k * (z + e) <= (1 - k) * y + k * z + e)
 
@@ -350,7 +350,7 @@ def _end_to_end() -> Verdict:
 
 
 def _monotone_square() -> Verdict:
-    """x ≥ y ≥ 0 gives x² ≥ y², so the χ² floor grows with the margin."""
+    """From x ≥ y ≥ 0 follows x² ≥ y², so the χ² floor grows with the margin."""
     x, y = _reals("x y")
     return always([x >= y, y >= 0], x * x >= y * y, false=x * x >= 2 * y * y)
 

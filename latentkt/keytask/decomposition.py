@@ -53,7 +53,7 @@ class Decomposition:
 
     Attributes:
         terms: Name of the term -> array of the batch's shape, in nats, positive in favour of the shortcut. A term is
-            ±inf where a mass is zero, NaN only where it is a quotient 0/0.
+            ±inf where a mass is zero, NaN only where it is a quotient without a value (0/0 or ∞/∞).
         dominance: log P(y_s|z) − log P(y*|z), computed directly; the terms sum to it where all of them are finite.
         quantities: The same numbers out of log space, with the masses and emissions that the bounds need.
     """
@@ -63,7 +63,7 @@ class Decomposition:
     quantities: Quantities
 
     def undefined(self) -> dict[str, int]:
-        """How many models of the batch lack a term (0/0), for the terms that any model lacks."""
+        """How many models of the batch lack a term (NaN), for the terms that any model lacks."""
         missing = {name: int(np.isnan(values).sum()) for name, values in self.terms.items()}
         return {name: count for name, count in missing.items() if count}
 

@@ -77,7 +77,8 @@ def printed_theorem(q: Quantities) -> PrintedTheorem:
     def per_correct(mass: Number) -> Number:
         return quotient(mass, correct, undefined=correct * 0)
 
-    path_ratio = _times(quotient(m.W_s, m.W_0, undefined=None), _inverse(prior_odds))
+    below = _times(m.W_0, prior_odds)
+    path_ratio = None if below is None else quotient(m.W_s, below, undefined=None)
     rows = (
         ("key_prior", True, "rho_k = π(k_s)/π(k*) ≥ 1 (used by the proof, not by the definition)", q.rho_k, 1),
         ("task_prior", True, "rho_t = π(t_s|k_s)/π(t*|k*) ≥ 1 (likewise)", q.rho_t, 1),
@@ -110,14 +111,6 @@ def _times(a: Number, b: Number) -> Number:
     return None if isinstance(product, float) and np.isnan(product) and not isinstance(a, np.ndarray) else product
 
 
-def _inverse(a: Number) -> Number:
-    if a is None:
-        return None
-    if isinstance(a, float) and np.isinf(a):
-        return 0.0
-    return quotient(a * 0 + 1, a, undefined=None)
-
-
 def _at_least(a: Number, b: Number) -> Number:
     """A ≥ b, false where either does not exist; floats may fall short by rounding (1e-12 of b)."""
     if a is None or b is None:
@@ -125,4 +118,4 @@ def _at_least(a: Number, b: Number) -> Number:
     if isinstance(a, Fraction) or (np.ndim(a) == 0 and a == np.inf):
         return a >= b
     with np.errstate(invalid="ignore"):
-        return a >= b - 1e-12 * np.abs(b)
+        return (a >= b) | (a >= b - 1e-12 * np.abs(b))  # the first for two infinities

@@ -109,7 +109,9 @@ def term_waterfall(terms: Mapping[str, float], *, title: str = "", ax: Axes | No
     ax.set_yticks([*rows, len(values)], [*(_LABELS.get(name, name) for name in terms), "dominance"])
     ax.invert_yaxis()
     ax.axvline(0, color="black", lw=0.8)
-    ax.margins(x=0.14)
+    low, high = min(0.0, ends.min()), max(0.0, ends.max())
+    pad = 0.16 * (high - low or 1.0)
+    ax.set_xlim(low - pad / 4, high + pad)
     ax.set(xlabel="nats, positive in favour of the shortcut answer", title=title)
     return figure
 
@@ -124,7 +126,7 @@ def draw_case(case: TheoryCase, folder: Path) -> list[Path]:
         raise InputError("there are figures of model cases only", expected="type model", found=case.type)
     found = answer_model(case)
     folder.mkdir(parents=True, exist_ok=True)
-    terms = {name: float(log_exact(factor) or "nan") for name, factor in exact_factors(found.quantities).items()}
+    terms = {name: _nats(factor) for name, factor in exact_factors(found.quantities).items()}
     figures: dict[str, Figure] = {"terms": term_waterfall(terms, title=case.name)}
     if found.paths.mode != "same_key":
         figures["map"] = _case_map(found)

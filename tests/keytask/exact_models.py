@@ -127,14 +127,14 @@ def _masses(model, paths, q, rng):
     names = []
     prior = model.prior_task
     if isinstance(q.R, Fraction):
-        assert q.R >= prior[paths.k_0, paths.t_0]
+        assert prior[paths.k_0, paths.t_0] <= q.R
         assert q.R * prior[paths.k_s, paths.t_s] <= 1
         names.append("R_range")
     if None not in (q.kappa, q.tau_s, q.tau_0, q.eps_t_s, q.eps_t_0) and paths.mode != "same_key":
         at_s, at_0 = q.kappa * (1 - q.eps_t_s), (1 - q.kappa) * (1 - q.eps_t_0)
         inside = 1 - q.eps_k
-        assert q.masses.W_s == inside * at_s * q.tau_s and q.masses.W_0 == inside * at_0 * q.tau_0
-        assert q.masses.W_1 == inside * at_s * (1 - q.tau_s) and q.masses.W_2 == inside * at_0 * (1 - q.tau_0)
+        assert q.masses.W_s == inside * at_s * q.tau_s and inside * at_0 * q.tau_0 == q.masses.W_0
+        assert inside * at_s * (1 - q.tau_s) == q.masses.W_1 and inside * at_0 * (1 - q.tau_0) == q.masses.W_2
         names.append("mass_forms")
     return names
 
