@@ -41,7 +41,7 @@ def run(seed: int, models: int) -> Counter[str]:
             seen.update(check_case(model, paths, rng))
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, model {number}: {paths} of {model}") from error
-    print(f"seed {seed}: {models} models, no violation; claims that applied: {dict(sorted(seen.items()))}")
+    print(f"seed {seed}: {models} models, no violation; claims that applied: {dict(sorted(seen.items()))}")  # noqa: T201
     return seen
 
 
@@ -56,7 +56,7 @@ def test_three_thousand_models_of_a_fixed_seed():
 
 def test_three_thousand_models_of_a_new_seed():
     seed = secrets.randbits(32)
-    print(f"new seed: {seed}")
+    print(f"new seed: {seed}")  # noqa: T201
     enough(run(seed, 3000))
 
 
