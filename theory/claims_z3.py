@@ -140,6 +140,14 @@ def _printed_false_off_key() -> Verdict:
     return exists(hypotheses, witness, false=off == 0)
 
 
+def _converse_false() -> Verdict:
+    """Π ≤ 1/5, every assumption exact, and yet the shortcut answer is twice as probable: R does it alone."""
+    (rho, a, b, c, d), hypotheses = _priors()
+    hypotheses += [5 * rho * d <= a]
+    witness = rho * d * (a + b) >= 2 * a * (c + d)
+    return exists(hypotheses, witness, false=a + b <= c + d)
+
+
 def _repair_r() -> Verdict:
     """No evidence against the shortcut path, and only the correct path says y*: the printed bound is true."""
     w_s, w_0, bound, alpha_s, alpha_0, says_s = _reals("w_s w_0 Pi alpha_s alpha_0 P_s")
@@ -373,6 +381,7 @@ _ROWS = (
     ("printed-false-mixed", "03-theorem-3.4-as-printed", "Theorem 3.4 fails by mixed paths", _printed_false_mixed),
     ("printed-false-leak", "03-theorem-3.4-as-printed", "Theorem 3.4 fails by small leaks", _printed_false_leak),
     ("printed-false-off-key", "03-theorem-3.4-as-printed", "Theorem 3.4 fails by other keys", _printed_false_off_key),
+    ("converse-false", "03-theorem-3.4-as-printed", "dominance without a dominant shortcut pair", _converse_false),
     ("printed-repaired", "03-theorem-3.4-as-printed", "repair (a): what makes it true", _repair_r),
     ("printed-repaired-R", "03-theorem-3.4-as-printed", "repair (a) in priors: R ≥ 1", _repair_r_priors),
     ("printed-repaired-pair", "03-theorem-3.4-as-printed", "repair (b): true whatever R is", _repair_pair),

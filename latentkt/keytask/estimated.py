@@ -112,7 +112,7 @@ def certificate_quantile(draws: PriorDraws, limits: Limits, *, level: float = 0.
 
 
 def sample_size_approximate(ratio: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """(z_{α/2} + z_power)² (1+r)²/(r log² r): within some 6 % below the exact number for r ≤ 2, too large for r ≥ 5."""
+    """(z_{α/2} + z_power)² (1+r)²/(r log² r): within 6 % of the exact number for r ≤ 2, far too large for r ≥ 5."""
     _check_ratio(ratio, alpha, power)
     z = norm.isf(alpha / 2) + norm.ppf(power)
     return float((z * (1 + ratio)) ** 2 / (ratio * np.log(ratio) ** 2))

@@ -221,9 +221,9 @@ def _incoherent_outputs(case: TheoryCase) -> dict[str, Any]:
     out: dict[str, Any] = {"joint_P_ks": exact_string(joint[key].sum())}
     out["kappa"] = [exact_string(k) for k in kappa]
     out |= {"spread_nats": _nats(spread), "tv_bound_decimal": decimal_string(exact_tv_bound(spread))}
-    weighted = joint * np.array([Fraction(0) if k is None else k for k in kappa], dtype=object)[:, None]
-    if math.inf in kappa or weighted.sum() == 0:
+    if math.inf in kappa or not any(kappa):  # no posterior agrees with P(z|k)
         return {"hierarchical_P_ks": None, **out, "tv_hier_joint": None}
+    weighted = joint * np.array([k or Fraction(0) for k in kappa], dtype=object)[:, None]
     hierarchical = weighted / weighted.sum()
     distance = total_variation(hierarchical.reshape(-1), joint.reshape(-1))
     return {
