@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -168,7 +168,7 @@ def _nats(value: Any) -> float:
 def _axes(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure, Axes]:
     """The axes given, or those of a new figure that no window holds."""
     if ax is not None:
-        return ax.figure, ax
+        return cast("Figure", ax.figure), ax
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
