@@ -16,6 +16,7 @@ from typing import Any
 from latentkt.errors import DataError, InputError
 from latentkt.keytask.exact import ExactModel
 from latentkt.keytask.paths import PathPair
+from latentkt.keytask.rational import to_fraction
 
 __all__ = ["MODEL_NAMES", "TheoryCase", "check_case", "load_case", "model_of", "parse_case"]
 
@@ -63,7 +64,8 @@ def load_case(path: Path | str) -> TheoryCase:
     """
     path = Path(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_float=Fraction, parse_constant=_no_constant)
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text, parse_float=_decimal, parse_constant=_no_constant, object_pairs_hook=_unique)
     except OSError as error:
         raise DataError(f"cannot read {path}", found=error, fix="name a JSON file") from None
     except UnicodeDecodeError as error:
@@ -71,6 +73,17 @@ def load_case(path: Path | str) -> TheoryCase:
     except (ValueError, ZeroDivisionError) as error:
         raise DataError(f"{path} is not JSON", found=error, fix='write rationals as strings: "1/3"') from None
     return parse_case(data, name=path.stem)
+
+
+def _decimal(text: str) -> Fraction:
+    return to_fraction("a number", text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError(f"a key stands twice among {', '.join(key for key, _ in pairs)}")
+    return data
 
 
 def _no_constant(text: str) -> Any:

@@ -114,11 +114,18 @@ def check_model(arrays: Mapping[str, NDArray[Any]], names: Names | None = None) 
     _need_shape(called["prior_task"], arrays["prior_task"], (n_keys, n_tasks), "K, T")
     _need_shape(called["likelihood"], arrays["likelihood"], (n_keys, n_tasks), "K, T")
     _need_shape(called["emission"], arrays["emission"], (n_keys, n_tasks, n_answers), "K, T, Y")
+    leading = {
+        called[key]: array.shape[: array.ndim - axes] for (key, array), axes in zip(arrays.items(), (1, 2, 2, 3))
+    }
+    try:
+        np.broadcast_shapes(*leading.values())
+    except ValueError:
+        raise InputError("leading axes do not fit together", expected="shapes that broadcast", found=leading) from None
     for key in ("prior_key", "prior_task", "emission"):
         check_rows(called[key], arrays[key])
     check_nonnegative(called["likelihood"], arrays["likelihood"])
-    joint = arrays["prior_key"][..., None] * arrays["prior_task"] * (arrays["likelihood"] > 0)
-    impossible = ~np.asarray(joint.reshape(*joint.shape[:-2], -1) > 0, dtype=bool).any(axis=-1)
+    possible = (arrays["prior_key"][..., None] > 0) & (arrays["prior_task"] > 0) & (arrays["likelihood"] > 0)
+    impossible = ~np.asarray(possible, dtype=bool).any(axis=(-2, -1))
     if np.any(impossible):
         index = first(np.asarray(impossible))
         raise InputError(

@@ -117,10 +117,13 @@ def test_files_are_read_strictly(tmp_path):
     path = tmp_path / "case.json"
     with pytest.raises(DataError, match="cannot read"):
         load_case(path)
-    for text in ("{", "[NaN]", '{"a": Infinity}'):
+    for text in ("{", "[NaN]", '{"a": Infinity}', '{"a": 1, "b": 2, "a": 3}'):
         path.write_text(text)
         with pytest.raises(DataError, match="is not JSON"):
             load_case(path)
+    path.write_text('{"a": 1e99999, "b": 1}')
+    with pytest.raises(InputError, match="a number is not a rational number"):
+        load_case(path)
     path.write_bytes(b"\xff\xfe{}")
     with pytest.raises(DataError, match="not text in UTF-8"):
         load_case(path)

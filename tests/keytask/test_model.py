@@ -184,6 +184,7 @@ BAD = {
     "shape of tasks": ((PRIOR_KEY, [[0.5, 0.5]], FLAT, SAYS), ["prior_task", "wrong shape", "(1, 2)"]),
     "shape of likelihood": ((PRIOR_KEY, PRIOR_TASK, [[1.0, 1.0, 1.0]] * 2, SAYS), ["likelihood", "(2, 3)"]),
     "shape of emission": ((PRIOR_KEY, PRIOR_TASK, FLAT, [0.5, 0.5]), ["emission", "(2,)"]),
+    "leading axes": ((PRIOR_KEY, PRIOR_TASK, np.ones((3, 2, 2)), [SAYS] * 2), ["leading axes", "(3,)", "(2,)"]),
     "ragged": ((PRIOR_KEY, [[0.5, 0.5], [1.0]], FLAT, SAYS), ["prior_task is not an array"]),
     "words": ((["a", "b"], PRIOR_TASK, FLAT, SAYS), ["prior_key is not an array"]),
     "impossible": ((PRIOR_KEY, PRIOR_TASK, np.zeros((2, 2)), SAYS), ["impossible", "likelihood"]),
