@@ -114,9 +114,8 @@ def check_model(arrays: Mapping[str, NDArray[Any]], names: Names | None = None) 
     _need_shape(called["prior_task"], arrays["prior_task"], (n_keys, n_tasks), "K, T")
     _need_shape(called["likelihood"], arrays["likelihood"], (n_keys, n_tasks), "K, T")
     _need_shape(called["emission"], arrays["emission"], (n_keys, n_tasks, n_answers), "K, T, Y")
-    leading = {
-        called[key]: array.shape[: array.ndim - axes] for (key, array), axes in zip(arrays.items(), (1, 2, 2, 3))
-    }
+    core = {"prior_key": 1, "prior_task": 2, "likelihood": 2, "emission": 3}
+    leading = {called[key]: arrays[key].shape[:-axes] for key, axes in core.items()}
     try:
         np.broadcast_shapes(*leading.values())
     except ValueError:

@@ -31,6 +31,8 @@ def test_mathematics_is_well_formed(path):
         for formula in re.findall(r"\$([^$]*)\$", line):
             assert formula.count("{") == formula.count("}"), formula
             assert "*" not in formula, f"an asterisk in inline mathematics may be read as emphasis: {formula}"
+            assert not re.search(r"\\[!-/:-@\[-`{-~]", formula), f"an escape that Markdown takes for its own: {formula}"
+            assert "operatorname" not in formula
             if line.startswith("|"):
                 assert "|" not in formula, f"a bar in a table's formula ends the cell: {formula}"
 

@@ -9,7 +9,7 @@ import pytest
 z3 = pytest.importorskip("z3", reason="the extra 'theory' is not installed")
 sympy = pytest.importorskip("sympy", reason="the extra 'theory' is not installed")
 
-from theory import claims_sympy, prove  # noqa: E402
+from theory import claims_identities, prove  # noqa: E402
 from theory.claim import Claim, always, exists, identity  # noqa: E402
 
 
@@ -76,4 +76,4 @@ def test_missing_packages_are_named(monkeypatch, capsys):
 def test_points_are_generic():
     """The point at which a false variant must differ has no two equal coordinates."""
     symbols = sympy.symbols("u v w")
-    assert len(set(claims_sympy._point(*symbols).values())) == 3
+    assert len(set(claims_identities._point(*symbols).values())) == 3
