@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "items": "validate trap items and print how a set is balanced",
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",
+    "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
 }
 
 
