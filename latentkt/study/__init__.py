@@ -7,8 +7,9 @@ them off (`workers`). The batches are the unit of resuming: a run that was kille
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from latentkt.lazy import load
 
 if TYPE_CHECKING:
     from latentkt.study.main import StudyOptions, study
@@ -20,6 +21,4 @@ _HOME = {"StudyOptions": "main", "study": "main", "PRESETS": "presets", "Preset"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return load(__name__, _HOME, name)

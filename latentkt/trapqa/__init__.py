@@ -5,8 +5,9 @@ The names below are loaded when they are first used, so that `import latentkt.tr
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from latentkt.lazy import load
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.authoring import mark_item as mark_item
@@ -47,10 +48,8 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+def __getattr__(name: str) -> Any:
+    return load(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:
