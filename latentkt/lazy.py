@@ -1,13 +1,13 @@
 """Names of a package that are loaded when they are first used, so that importing the package stays light.
 
-A package's `__init__` says where each public name lives, and hands the rest to `load`::
+A package's `__init__` says where each public name lives, and hands the rest to `lazy.load`::
 
     _HOME = {"open_model": "opening", "ModelHandle": "handle"}
     __all__ = sorted(_HOME)
 
 
     def __getattr__(name: str) -> Any:
-        return load(__name__, _HOME, name)
+        return lazy.load(__name__, _HOME, name)
 """
 
 from __future__ import annotations

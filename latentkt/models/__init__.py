@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from latentkt.lazy import load
+from latentkt import lazy
 
 _HOME = {
     "open_model": "load",
@@ -36,7 +36,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    return load(__name__, _HOME, name)
+    return lazy.load(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latentkt.lazy import load
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
@@ -45,4 +45,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    return load(__name__, _HOME, name)
+    return lazy.load(__name__, _HOME, name)

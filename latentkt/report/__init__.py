@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latentkt.lazy import load
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.report.blocks import Finding, Grid, Note, Picture, Section
@@ -27,4 +27,4 @@ __all__ = ["Finding", "Grid", "Note", "Picture", "Section", "build"]
 
 
 def __getattr__(name: str) -> Any:
-    return load(__name__, _HOME, name)
+    return lazy.load(__name__, _HOME, name)

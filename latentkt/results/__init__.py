@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latentkt.lazy import load
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.results.files import atomic_write
@@ -30,4 +30,4 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    return load(__name__, _HOME, name)
+    return lazy.load(__name__, _HOME, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latentkt.lazy import load
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.study.main import StudyOptions, study
@@ -21,4 +21,4 @@ _HOME = {"StudyOptions": "main", "study": "main", "PRESETS": "presets", "Preset"
 
 
 def __getattr__(name: str) -> Any:
-    return load(__name__, _HOME, name)
+    return lazy.load(__name__, _HOME, name)

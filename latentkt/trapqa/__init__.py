@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latentkt.lazy import load
+from latentkt import lazy
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.authoring import mark_item as mark_item
@@ -49,7 +49,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    return load(__name__, _HOME, name)
+    return lazy.load(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:
