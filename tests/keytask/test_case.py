@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
 
 from latentkt.cli import main
 from latentkt.errors import DataError, InputError
-from latentkt.keytask import load_case, parse_case
-from latentkt.keytask.case import check_case
+from latentkt.keytask import explain_case, load_case, parse_case
+from latentkt.keytask.case import MODEL_NAMES, check_case
 from latentkt.keytask.rational import decimal_string, exact_array, to_fraction
+from tests.keytask.exact_models import random_case
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_cases.json").read_text(encoding="utf-8"))
 MODEL = GOLDEN["model_cases"][0]["inputs"]
@@ -166,3 +169,21 @@ def test_refusals_are_one_screen_and_exit_code_2(tmp_path, capsys):
     assert "latentkt theory: the two paths are the same" in capsys.readouterr().err
     assert run(tmp_path, {"a": 1, "b": 2}, "explain", "--figures", str(tmp_path)) == 2
     assert "figures of model cases only" in capsys.readouterr().err
+
+
+def texts(array):
+    return [texts(x) for x in array] if np.ndim(array) else str(array)
+
+
+def test_every_random_case_is_answered_and_explained():
+    """Zeros, shared keys and silent answers included: numbers or null, and words without a hole."""
+    rng = Random(11)
+    for _ in range(60):
+        model, paths = random_case(rng)
+        inputs = {name: texts(getattr(model, field)) for field, name in MODEL_NAMES.items()}
+        indices = {"ks": paths.k_s, "ts": paths.t_s, "k0": paths.k_0, "t0": paths.t_0, "ys": paths.y_s, "y0": paths.y_0}
+        case = parse_case(inputs | indices)
+        json.dumps(check_case(case))
+        words = explain_case(case)
+        assert "path wins." in words or "Neither answer wins." in words
+        assert "None" not in words and "nan" not in words.split()
