@@ -6,6 +6,7 @@ The names below are loaded when they are used, so that importing the package sta
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 _HOME = {
     "AnswerScore": "metrics",
@@ -13,6 +14,9 @@ _HOME = {
     "LensRun": "lens",
     "ProbeData": "probes",
     "answer_lens": "lens",
+    "attribute": "attribution",
+    "head_table": "attribution",
+    "token_lens": "lens",
     "item_run": "pairs",
     "pairs_of_item": "pairs",
     "patch": "patching",
@@ -25,7 +29,7 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
