@@ -15,7 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="at most N items of each kind")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
-    parser.add_argument("--template", choices=("chat", "plain"), help="default: chat where the tokenizer has a template")
+    parser.add_argument(
+        "--template", choices=("chat", "plain"), help="default: chat where the tokenizer has a template"
+    )
     parser.add_argument("--system", metavar="TEXT", help='system prompt; "none" removes the template\'s own')
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, metavar="N", help="single-thread processes; default 2 on a CPU")

@@ -79,8 +79,10 @@ class _Readout:
         norm = None if arch.final_norm is None else read_norm(arch.final_norm)
         if norm is not None and norm.bias is not None:
             weight = arch.unembedding.weight.double()
-            bias = norm.bias.double() if arch.project_out is None else arch.project_out.weight.double() @
-            norm.bias.double() rows["norm_bias"] = float((weight[self.tokens[0]] - weight[self.tokens[1]]) @ bias)
+            bias = norm.bias.double()
+            if arch.project_out is not None:
+                bias = arch.project_out.weight.double() @ bias
+            rows["norm_bias"] = float((weight[self.tokens[0]] - weight[self.tokens[1]]) @ bias)
         bias = getattr(arch.unembedding, "bias", None)
         if bias is not None:
             rows["unembedding_bias"] = float(bias[self.tokens[0]] - bias[self.tokens[1]])
@@ -184,8 +186,10 @@ def _read(engine: Engine, run: LensRun, keys: list[SiteKey]) -> tuple[dict[SiteK
 
 
 def head_writes(
-    handle: ModelHandle, layer: int, z: Float[Tensor, "*batch n_heads d_head"], attn_out: Float[Tensor, "*batch
-        d_model"]
+    handle: ModelHandle,
+    layer: int,
+    z: Float[Tensor, "*batch n_heads d_head"],
+    attn_out: Float[Tensor, "*batch d_model"],
 ) -> tuple[Float[Tensor, "*batch n_heads d_model"], Float[Tensor, "*batch d_model"]]:
     """What each head adds to the residual stream, and what attention adds besides (its biases).
 
@@ -199,7 +203,7 @@ def head_writes(
 
 
 def _post_normed(handle: ModelHandle, layer: int, parts: Tensor, whole: Tensor) -> Tensor:
-    """Parts of attention's output after its post-norm, whose scale is that of the whole; unchanged where there is none."""
+    """Parts of attention's output after its post-norm, whose scale is that of the whole; unchanged without one."""
     if not handle.arch.post_norms:
         return parts
     norm = read_norm(handle.arch.part(layer, handle.arch.family.attn_added))

@@ -137,7 +137,7 @@ class Engine(ABC):
         return {key: found[key][0].transpose(0, 1) if key[0] == "pattern" else found[key][0] for key in keys}
 
     def readers(self, scorer: Scorer) -> Float[Tensor, "entry reader d_model"]:
-        """The residual stream at the tokens that read the answers: entry 0 enters layer 0, entry l + 1 leaves layer l."""
+        """The residual stream where the answers are read: entry 0 enters layer 0, entry l + 1 leaves layer l."""
         branches = scorer.branches
         keys = [("resid_pre", 0), *(("resid_post", layer) for layer in range(self.handle.n_layers))]
         stream = {}
