@@ -22,6 +22,8 @@ _HOME = {
     "patch": "patching",
     "patch_positions": "patching",
     "patch_roles": "patching",
+    "placebo_roles": "placebo",
+    "effects_against_placebo": "effects",
     "engine_of": "engines",
     "probe_layers": "probes",
     "role_positions": "places",

@@ -100,7 +100,8 @@ def patch(
 
     Returns:
         One row a pair, site, layer, place and head: `pair` and the pair's `meta`, `engine`, `dtype`, `site`, `window`,
-        `layer`, `role`, `position`, `token`, `head` (−1: all), `source_kind`, `metric`, `n_positions`, `shifted`,
+        `layer`, `role`, `position`, `token`, `head` (−1: all), `source_kind`, `metric`, `n_positions`,
+        `unchanged` (both runs are the same there), `shifted`,
         `base_value`, `source_value`, `patched_value`, `effect`, `recovery`, `first_token_effect`,
         `patched_logp_correct`, `patched_logp_shortcut`, `frame` (`denoise` or `noise` where exactly one of the two
         runs has its own right answer on top), `self_patch_error` and `full_patch_error` (nats). What does not exist is
@@ -269,6 +270,7 @@ def _row(
         "token": token,
         "head": -1 if plan.head is None else plan.head,
         "n_positions": len(place.base),
+        "unchanged": plan.unchanged,
         "patched_value": value,
         "effect": effect,
         "recovery": effect / gap if abs(gap) >= MIN_GAP else np.nan,
