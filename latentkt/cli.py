@@ -14,6 +14,8 @@ COMMANDS: dict[str, str] = {
     "study": "the main job: ask a model trap items, measure inside it, write tables and a report",
     "models": "fetch the model of the built-in study; check how a model is read",
     "items": "validate trap items and print how a set is balanced",
+    "report": "write the HTML page of a run again from its tables",
+    "runs": "look at run directories",
 }
 
 

@@ -315,3 +315,41 @@ def test_a_failed_write_keeps_the_old_file(tmp_path):
         file.write(b"half")
         raise ValueError
     assert path.read_bytes() == b"old" and everything(tmp_path) == ["a.txt"]
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_table_is_the_same_error(tmp_path, monkeypatch):
+    """The error comes from a write inside the parquet library, after some bytes have gone out."""
+    real, left = Path.open, 600
+
+    class Filling:
+        def __init__(self, file):
+            self._file = file
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+        def write(self, data):
+            nonlocal left
+            left -= len(data)
+            if left < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return self._file.write(data)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            self._file.close()
+
+    def opened(path, mode="r", **options):
+        file = real(path, mode, **options)
+        return Filling(file) if path.name.endswith(".parquet") and "w" in mode else file
+
+    with create_run(tmp_path / "run", metadata={}, plan={"answers": 1}) as run:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", opened)
+            with pytest.raises(RunError, match=r"(?s)answers.*No space left on device"):
+                run.write("answers", 0, rows("answers", 0))
+        assert left < 0
+        assert not run.done("answers", 0)
+        assert not [name for name in everything(tmp_path / "run") if "answers" in name]

@@ -1,0 +1,21 @@
+"""The sections of the report, in the order of the page.
+
+A section is a module with
+
+- `TITLE`: its heading, used also to say that the run does not hold it;
+- `section(run) -> Section | None`: the section, or None where the run lacks what it needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__all__ = ["SECTIONS", "modules"]
+
+SECTIONS: tuple[str, ...] = ("answers", "position", "lens", "patching", "probes")
+
+
+def modules() -> list[ModuleType]:
+    """The modules named by `SECTIONS`, in order."""
+    return [importlib.import_module(f"{__name__}.{name}") for name in SECTIONS]

@@ -1,0 +1,138 @@
+"""Small result tables with a known mechanism, and a run that holds them, for the tests of figures and report."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from latentkt.results import create_run, library_versions
+
+FAMILIES = {
+    "scientist": ["nobel_physics", "nobel_chemistry", "born_before", "died_after", "nobel_medicine", "nobel_twice"],
+    "action": [
+        "vehicle_required",
+        "delivery_medium",
+        "recording_medium",
+        "tool_required",
+        "presence_required",
+        "timing_order",
+        "capacity_or_fit",
+        "power_or_connection",
+    ],
+}
+ORDERS = ("correct_first", "shortcut_first")
+LAYERS = range(-1, 12)
+
+
+def items(per_family: int = 5) -> pd.DataFrame:
+    rows = [
+        {
+            "item": f"{family}-{index}",
+            "kind": kind,
+            "family": family,
+            "polarity": "negated" if index % 2 else "affirmed",
+        }
+        for kind, families in FAMILIES.items()
+        for family in families
+        for index in range(per_family)
+    ]
+    return pd.DataFrame(rows)
+
+
+def answers(*, effect: float = 0.6, first: float = 1.5, seed: int = 0) -> pd.DataFrame:
+    """`effect` nats between item and control in the mean, `first` nats for being listed first."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item in items().to_dict("records"):
+        level, own = rng.normal(0, 1.2), effect + rng.normal(0, 0.4)
+        for which, order in product(("item", "control", "neutral"), ORDERS):
+            shift = {"item": own / 2, "control": -own / 2, "neutral": 0.0}[which]
+            sign = 1 if order == "correct_first" else -1
+            value = level + shift + sign * first + rng.normal(0, 0.1)
+            right = {"item": "correct", "control": "shortcut", "neutral": None}[which]
+            rows.append({**item, "which": which, "order": order, "template": "chat", "right": right, "log_odds": value})
+    return pd.DataFrame(rows)
+
+
+def lens(seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item in items(2).to_dict("records"):
+        level = rng.normal()
+        for which, order, layer in product(("item", "control"), ORDERS, LAYERS):
+            grown = 1 / (1 + np.exp(6 - layer))
+            value = level * grown + (0.5 if which == "item" else -0.5) * grown + rng.normal(0, 0.1)
+            rows.append({**item, "which": which, "order": order, "layer": layer, "position": "last", "log_odds": value})
+    return pd.DataFrame(rows)
+
+
+def patch(seed: int = 2, *, planted: float = 1.0) -> pd.DataFrame:
+    """The constraint's tokens carry the effect early, the last token late; the shortcut's tokens carry none."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    directions = {"control_to_item": (-1, "item", "control"), "item_to_control": (1, "control", "item")}
+    for item in items(2).to_dict("records"):
+        for order, (direction, (sign, base, source)) in product(ORDERS, directions.items()):
+            for role, layer in product(("shortcut", "constraint", "last"), range(12)):
+                late = 1 / (1 + np.exp(6 - layer))
+                share = {"shortcut": 0.0, "constraint": 1 - late, "last": late}[role]
+                effect = sign * planted * share + rng.normal(0, 0.15)
+                cell = {"site": "resid_post", "layer": layer, "role": role, "metric": "log_odds", "effect": effect}
+                rows.append({**item, "order": order, "direction": direction, "base": base, "source": source, **cell})
+    frame = pd.DataFrame(rows)
+    gone = (frame["item"] == "nobel_physics-0") & (frame["role"] == "constraint")
+    return frame.assign(effect=frame["effect"].mask(gone))
+
+
+def probe(seed: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for fold, layer in product(range(5), LAYERS):
+        bag = 0.5 + 0.02 * fold
+        score = float(np.clip(0.5 + 0.03 * max(layer, 0) + rng.normal(0, 0.03), 0, 1))
+        cells = {"n_train": 96, "n_test": 24, "score": score, "bag_score": bag, "majority_score": 0.5, "C": 0.1}
+        rows.append({"target": "answer_side", "layer": layer, "position": "last", "fold": fold, **cells})
+    return pd.DataFrame(rows)
+
+
+def skipped() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "item": ["born_before-3", "born_before-4", "nobel_physics-0"],
+            "stage": ["answers", "answers", "patch"],
+            "reason": ["the prompt's ids are no prefix of prompt + answer"] * 2 + ["the constraint spans do not align"],
+        }
+    )
+
+
+TABLES = {"answers": answers, "lens": lens, "patch": patch, "probe": probe, "skipped": skipped}
+
+IDENTITY = {
+    "model": {
+        "model": "smollm2",
+        "architecture": "LlamaForCausalLM",
+        "weight_hash": "3f8e2c9a51d04b7786aa90c4e1d2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4",
+        "dtype": "float32",
+        "attn_implementation": "eager",
+        "device": "cpu",
+        "n_layers": 12,
+    },
+    "items": {"name": "built-in", "sha256": "9b1c" * 16, "n_items": 70},
+    "preset": "quick",
+    "seeds": {"items": 0, "probe": 0},
+    "options": {"template": "chat", "limit": None},
+    "versions": library_versions(),
+}
+
+
+def write_run(path: Path, *, leave_out: tuple[str, ...] = (), **changed: pd.DataFrame) -> Path:
+    """A finished run with all tables but those left out; `changed` replaces some."""
+    with create_run(path, metadata=IDENTITY, command=["latentkt", "study", "smollm2", "--out", "runs/example"]) as run:
+        for name, make in TABLES.items():
+            if name not in leave_out:
+                run.save(name, changed[name] if name in changed else make())
+        run.finish()
+    return path
