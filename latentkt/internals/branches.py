@@ -5,8 +5,8 @@ prompt, so a run that scores both needs the prompt once. `Branches` lays the pie
 
     p_0 … p_{P-1}   a_0 … a_{m-1}   b_0 … b_{n-1}
 
-in which an answer's token sees the prompt and its own branch, never the other. Its true position (`position`) is that of
-the plain sequence prompt + answer, and every number that depends on position is taken from there.
+in which an answer's token sees the prompt and its own branch, never the other. Its true position (`position`) is that
+of the plain sequence prompt + answer, and every number that depends on position is taken from there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ __all__ = ["Branches"]
 class Branches:
     """Layout of a prompt and its two answers; row 0 is prompt + y*, row 1 is prompt + y_s.
 
-    An answer's last token is predicted but never read, so it is not an input: a branch holds the answer but its last token.
+    An answer's last token is predicted but never read, so it is not an input: a branch holds the answer but its last
+    token.
 
     Attributes:
         prompt: Token ids of the prompt.

@@ -1,7 +1,7 @@
 """From logits, or from the last residual stream, to the scores of the two answers.
 
-Three metrics: `log_odds` (whole answers, the default), `first_token` (the first tokens in which the answers differ: needs two
-columns of the unembedding and no more), or a user's function of the logits at the last prompt token.
+Three metrics: `log_odds` (whole answers, the default), `first_token` (the first tokens in which the answers differ:
+needs two columns of the unembedding and no more), or a user's function of the logits at the last prompt token.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From trap items to what is measured: runs (one prompt with its answers) and pairs (item and control, both directions)."""
+"""From trap items to what is measured: runs (a prompt with its answers) and pairs (item and control, both ways)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from latentkt.internals.lens import LensRun
 from latentkt.models import encode, encode_answers, make_pair
@@ -56,15 +56,13 @@ def item_run(
         InputError: The prompt or the answers are refused for this model.
     """
     neutral = which == "neutral"
-    rendered = render(
-        item,
-        which="item" if neutral else which,
-        condition="neutral" if neutral else condition,
-        order=order,
-        template=template,
-        system=system,
-        tokenizer=handle.tokenizer,
-    )
+    wanted: dict[str, Any] = {
+        "which": "item" if neutral else which,
+        "condition": "neutral" if neutral else condition,
+        "order": order,
+        "template": template,
+    }
+    rendered = render(item, system=system, tokenizer=handle.tokenizer, **wanted)
     right = rendered.right
     first_is_correct = None if right is None else (right == "correct") == (order == "correct_first")
     meta: dict[str, object] = {
@@ -98,6 +96,7 @@ def pairs_of_item(handle: ModelHandle, item: TrapItem, **options: object) -> lis
     pairs = []
     for direction, (base, source) in DIRECTIONS.items():
         columns = {**meta, "direction": direction, "base": base, "source": source}
+        columns |= {"base_right": runs[base].meta["right"], "source_right": runs[source].meta["right"]}
         pairs.append(
             make_pair(
                 handle,

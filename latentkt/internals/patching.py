@@ -76,10 +76,10 @@ def patch(
 ) -> pd.DataFrame:
     """Put activations into the base run of each pair and measure what becomes of the answer.
 
-    Effect = metric of the patched run − metric of the base run, in nats; y* and y_s are the item's own strings in every run.
-    Recovery = effect / (source − base), NaN where that gap is under 0.5 nat. Only prompt positions are patched, never the
-    answers'. Every pair's run is held to two identities: a patch from the run itself changes nothing, and a patch of all
-    embeddings reproduces the source run.
+    Effect = metric of the patched run − metric of the base run, in nats; y* and y_s are the item's own strings in
+    every run. Recovery = effect / (source − base), NaN where that gap is under 0.5 nat. Only prompt positions are
+    patched, never the answers'. Every pair's run is held to two identities: a patch from the run itself changes
+    nothing, and a patch of all embeddings reproduces the source run.
 
     Args:
         model: An opened model, or an engine.
@@ -91,19 +91,21 @@ def patch(
         heads: Patch head by head (z, q, k, v, pattern). k and v have n_kv heads; their rows beyond are NaN.
         window: Patch so many consecutive layers at once, from `layer` on; cells that would leave the model are NaN.
         source: Where activations come from; default the pair's source run. See `latentkt.internals.sources`.
-        metric: `log_odds` (default), `first_token`, or a function of the logits `[batch, vocab]` at the last prompt token;
-            a pair's own metric is the default where it has one.
+        metric: `log_odds` (default), `first_token`, or a function of the logits `[batch, vocab]` at the last prompt
+            token; a pair's own metric is the default where it has one.
         engine: `fast` (staircase), `reference`, `transformer_lens` or `nnsight`; the numbers agree to 1e-4 nat.
         skip_unchanged: Leave out forward passes of cells at which both runs are the same; their effect is exactly 0.
         check: Hold each pair's run to the two identities.
         allow_shifted: Also measure pairs whose tokens stand at other positions after the first difference.
 
     Returns:
-        One row a pair, site, layer, place and head: `pair` and the pair's `meta`, `engine`, `dtype`, `site`, `window`, `layer`,
-        `role`, `position`, `token`, `head` (−1: all), `source_kind`, `metric`, `n_positions`, `shifted`, `base_value`,
-        `source_value`, `patched_value`, `effect`, `recovery`, `first_token_effect`, `patched_logp_correct`,
-        `patched_logp_shortcut`, `frame` (`denoise` or `noise` where exactly one of the two runs has its own right answer on
-        top), `self_patch_error` and `full_patch_error` (nats). What does not exist is NaN.
+        One row a pair, site, layer, place and head: `pair` and the pair's `meta`, `engine`, `dtype`, `site`, `window`,
+        `layer`, `role`, `position`, `token`, `head` (−1: all), `source_kind`, `metric`, `n_positions`,
+        `unchanged` (both runs are the same there), `shifted`,
+        `base_value`, `source_value`, `patched_value`, `effect`, `recovery`, `first_token_effect`,
+        `patched_logp_correct`, `patched_logp_shortcut`, `frame` (`denoise` or `noise` where exactly one of the two
+        runs has its own right answer on top), `self_patch_error` and `full_patch_error` (nats). What does not exist is
+        NaN.
 
     Raises:
         InputError: Unknown site, layer or engine; a site that the model lacks; a shifted pair.
@@ -125,7 +127,7 @@ def patch(
         if pair.alignment.shifted and not allow_shifted:
             raise InputError(
                 f"pair {pair.name!r} is shifted: after the first difference its runs stand at other positions",
-                fix="leave it out and count it, write item and control of equal token length, or pass allow_shifted=True",
+                fix="leave it out and count it, write runs of equal token length, or pass allow_shifted=True",
             )
         rows.extend(_measure(runner, pair, sweep))
     return pd.DataFrame(rows)
@@ -268,6 +270,7 @@ def _row(
         "token": token,
         "head": -1 if plan.head is None else plan.head,
         "n_positions": len(place.base),
+        "unchanged": plan.unchanged,
         "patched_value": value,
         "effect": effect,
         "recovery": effect / gap if abs(gap) >= MIN_GAP else np.nan,

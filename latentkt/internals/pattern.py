@@ -1,7 +1,7 @@
 """Patching attention probabilities: exactly what they make of the heads' outputs.
 
-A query's probabilities reach the rest of the model through one vector only: z = Σ over keys of probability × value, with the
-base run's own values. So a patch of the pattern is a patch of z with that vector, on every engine.
+A query's probabilities reach the rest of the model through one vector only: z = Σ over keys of probability × value,
+with the base run's own values. So a patch of the pattern is a patch of z with that vector, on every engine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Linear probes: can a property of the item be read from the residual stream, layer by layer?
 
-Whole families are left out of training and used for testing, so a probe cannot win by knowing the family. Beside each layer
-stands a bag of tokens read from the prompt with the same folds: what a probe finds and the bag does not is evidence, the rest
-is wording.
+Whole families are left out of training and used for testing, so a probe cannot win by knowing the family. Beside each
+layer stands a bag of tokens read from the prompt with the same folds: what a probe finds and the bag does not is
+evidence, the rest is wording.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ProbeData:
 
 
 def probe_layers(data: ProbeData, *, target: str, max_folds: int = 5, seed: int = 0) -> pd.DataFrame:
-    """Held-out accuracy of a logistic probe by layer, with the bag-of-tokens and the majority baseline on the same folds.
+    """Held-out accuracy of a logistic probe by layer, beside a bag of tokens and the majority on the same folds.
 
     The features are standardised and the strength of regularisation C is chosen inside each training fold.
 

@@ -1,8 +1,8 @@
 """One forward pass of a prompt with its two answers, kept so that it can be resumed from any layer.
 
-The model's own modules run the prompt once, and then both answers on its keys and values. What each layer was called with
-(mask, rotary angles, ALiBi) is recorded there and laid out on the packed tokens. So sliding windows, padding and position
-schemes are what the model made them, and nothing of an architecture is written twice.
+The model's own modules run the prompt once, and then both answers on its keys and values. What each layer was called
+with (mask, rotary angles, ALiBi) is recorded there and laid out on the packed tokens. So sliding windows, padding and
+position schemes are what the model made them, and nothing of an architecture is written twice.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ class _Layout:
     def call(self, index: int, calls: list[dict[str, Any]]) -> LayerCall:
         if not set(CACHE_NAMES) & set(calls[0]):
             raise _refused(self._handle, f"layer {index} takes no key/value cache")
-        by_token, constant, alibi = {}, {}, None
+        by_token: dict[str, Any] = {}
+        constant: dict[str, Any] = {}
+        alibi = None
         for name, value in calls[0].items():
             if name in ("hidden_states", "attention_mask"):
                 continue

@@ -1,7 +1,7 @@
 """What is put into the base run: the source run's activations, another item's, a mean, zeros, or a random draw.
 
-A source is asked once a pair (`fetch`) and then gives values for places. It gives None where there is nothing to put: the
-cell is then NaN.
+A source is asked once a pair (`fetch`) and then gives values for places. It gives None where there is nothing to put:
+the cell is then NaN.
 """
 
 from __future__ import annotations

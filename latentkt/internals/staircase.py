@@ -1,10 +1,10 @@
 """Exact patched runs in about half a forward pass a cell: the staircase.
 
-A patch of the residual stream after layer l at some prompt positions changes nothing before the first of them and nothing
-below layer l + 1. So the patched run is resumed there, on the suffix of the tokens only, with the unpatched run's keys and
-values in front. The variants of layer l join those of layers below when layer l + 1 is applied: each layer's weights are
-read once for a batch that grows like a staircase. Short suffixes are packed into one sequence, so that matrix products stay
-large. In the last layer the tokens that nobody reads lend their keys and values only.
+A patch of the residual stream after layer l at some prompt positions changes nothing before the first of them and
+nothing below layer l + 1. So the patched run is resumed there, on the suffix of the tokens only, with the unpatched
+run's keys and values in front. The variants of layer l join those of layers below when layer l + 1 is applied: each
+layer's weights are read once for a batch that grows like a staircase. Short suffixes are packed into one sequence, so
+that matrix products stay large. In the last layer the tokens that nobody reads lend their keys and values only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Budget:
 
     @classmethod
     def of(cls, handle: ModelHandle, memory_mb: float) -> Budget:
-        """The budget that keeps the working memory of a sweep under `memory_mb`, weights and the plain run not counted."""
+        """The budget that keeps a sweep's working memory under `memory_mb`, weights and the plain run not counted."""
         width = int(getattr(handle.config, "intermediate_size", None) or 4 * handle.d_model)
         itemsize = torch.finfo(handle.dtype).bits // 8
         chunk = int(0.3 * memory_mb * 2**20 / (itemsize * (6 * width + 12 * handle.d_model)))

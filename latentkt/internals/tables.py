@@ -1,8 +1,8 @@
 """Patches of any site, turned into what they make of the residual stream.
 
-A patch of resid_mid, attn_out, mlp_out, z or q changes the layer's output at the patched positions only. So one replay of
-the layer, with many cells' values in place at once, gives the outputs of all cells whose positions do not meet. A patch of k
-or v changes later positions of the same layer, too: there each cell is replayed on its own suffix.
+A patch of resid_mid, attn_out, mlp_out, z or q changes the layer's output at the patched positions only. So one replay
+of the layer, with many cells' values in place at once, gives the outputs of all cells whose positions do not meet. A
+patch of k or v changes later positions of the same layer, too: there each cell is replayed on its own suffix.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ ITEM = "The chemist did not win\nA:"
 CONTROL = "The chemist did the win\nA:"
 
 
-def tiny_pair(handle, *, base=ITEM, source=CONTROL, correct=" Ann", shortcut=" Bob", name="tiny", metric=None, **meta):
+def tiny_pair(
+    handle, *, base_text=ITEM, source_text=CONTROL, correct=" Ann", shortcut=" Bob", name="tiny", metric=None, **meta
+):
     def prompt(text):
         start = text.index("did ")
         spans = {"shortcut": [(4, 11)], "constraint": [(start, start + len("did not"))]}
@@ -16,5 +18,12 @@ def tiny_pair(handle, *, base=ITEM, source=CONTROL, correct=" Ann", shortcut=" B
 
     columns = {"item": "a", "family": "f", **meta}
     return make_pair(
-        handle, prompt(base), prompt(source), correct=correct, shortcut=shortcut, name=name, meta=columns, metric=metric
+        handle,
+        prompt(base_text),
+        prompt(source_text),
+        correct=correct,
+        shortcut=shortcut,
+        name=name,
+        meta=columns,
+        metric=metric,
     )

@@ -42,7 +42,7 @@ def test_positions_before_the_first_difference_have_no_effect(family):
 
 def test_a_patch_from_the_run_itself_changes_nothing():
     handle = tiny_handle("llama")
-    pair = tiny_pair(handle, source=ITEM)
+    pair = tiny_pair(handle, source_text=ITEM)
     effects = patch_roles(handle, [pair], roles=("constraint", "last"), engine="reference")["effect"]
     np.testing.assert_allclose(effects, 0, atol=1e-5)
 
@@ -69,7 +69,7 @@ def test_a_role_that_does_not_exist_is_nan_and_never_zero():
 
 def test_shifted_pairs_are_refused():
     handle = tiny_handle("llama")
-    pair = tiny_pair(handle, source=CONTROL.replace("win", "win it"))
+    pair = tiny_pair(handle, source_text=CONTROL.replace("win", "win it"))
     with pytest.raises(InputError, match="shifted"):
         patch_roles(handle, [pair])
 
@@ -188,7 +188,7 @@ def test_sources_other_than_the_source_run():
     handle = tiny_handle("llama")
     engine = engine_of(handle)
     pair = tiny_pair(handle)
-    other = tiny_pair(handle, base="The plumber did not lose\nB:", source="The plumber did the lose\nB:")
+    other = tiny_pair(handle, base_text="The plumber did not lose\nB:", source_text="The plumber did the lose\nB:")
     key = ("resid_post", 1)
     options = {"layers": [1], "where": ("constraint",)}
 

@@ -136,6 +136,17 @@ class Engine(ABC):
         found = self.run(torch.tensor([list(prompt)]), capture=keys).activations
         return {key: found[key][0].transpose(0, 1) if key[0] == "pattern" else found[key][0] for key in keys}
 
+    def readers(self, scorer: Scorer) -> Float[Tensor, "entry reader d_model"]:
+        """The residual stream where the answers are read: entry 0 enters layer 0, entry l + 1 leaves layer l."""
+        branches = scorer.branches
+        keys = [("resid_pre", 0), *(("resid_post", layer) for layer in range(self.handle.n_layers))]
+        stream = {}
+        for sequence in dict.fromkeys(branches.sequences):
+            found = self.values(sequence, keys)
+            stream[sequence] = torch.stack([found[key] for key in keys])
+        first, second = (stream[sequence] for sequence in branches.sequences)
+        return torch.cat([first[:, branches.n_prompt - 1 :], second[:, branches.n_prompt :]], 1)
+
     def score(self, scorer: Scorer) -> AnswerScore:
         """Score both answers in the plain run."""
         return self.sweep(scorer, [()])[0]

@@ -1,7 +1,8 @@
 """TransformerLens: a TransformerBridge on a copy of the model.
 
-Booting a bridge rebuilds the model that it is given in place, so it gets a copy of the modules on the same weights; weights
-stay as they are (no compatibility mode: it would centre and fold them). Tokens are made elsewhere, so nothing is put before them.
+Booting a bridge rebuilds the model that it is given in place, so it gets a copy of the modules on the same weights;
+weights stay as they are (no compatibility mode: it would centre and fold them). Tokens are made elsewhere, so nothing
+is put before them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["BridgeEngine"]
 
 _HOOKS = {
     "resid_pre": "hook_resid_pre",
-    "resid_mid": "hook_attn_out",  # the bridge's own hook_resid_mid is the input of a norm: what is put there is not added
+    "resid_mid": "hook_attn_out",  # hook_resid_mid is the input of a norm: what is put there is not added
     "resid_post": "hook_resid_post",
     "attn_out": "hook_attn_out",
     "mlp_out": "hook_mlp_out",

@@ -16,7 +16,7 @@ from latentkt.internals.tables import variants_of
 from latentkt.models.sites import attached
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from jaxtyping import Float, Int
     from torch import Tensor
 
     from latentkt.models import ModelHandle
@@ -61,7 +61,7 @@ class FastEngine(Engine):
                 followed = grad_of is not None and key[0] != "pattern"
                 return value if followed else None  # what follows must hang on this very tensor
 
-            return seen  # type: ignore[return-value]
+            return seen
 
         changes = [(site(*key), edit) for key, edit in (edits or {}).items()]
         if grad_of is not None:  # no parameter requires a gradient: the graph begins at the first block
@@ -96,6 +96,10 @@ class FastEngine(Engine):
         if known is None or len(entry) < len(keys):
             return super().values(prompt, keys)
         return {key: known.resid[at, : len(prompt)] for key, at in entry.items()}
+
+    def readers(self, scorer: Scorer) -> Float[Tensor, "entry reader d_model"]:
+        """See `Engine.readers`."""
+        return self.record(scorer.branches).resid[:, scorer.branches.readers]
 
     def score(self, scorer: Scorer) -> AnswerScore:
         """See `Engine.score`."""

@@ -1,6 +1,7 @@
 """The oracle: plain hooks on the Hugging Face modules, written without the site table, one forward a cell.
 
-It shares with `fast` the names of an architecture's modules, the tokens and the definition of the score, and nothing else.
+It shares with `fast` the names of an architecture's modules, the tokens and the definition of the score, and nothing
+else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """nnsight: local tracing, and requests for NDIF that are built and never sent from here.
 
-A request names the model by its key and carries the traced block, its edits and the tokens, not the weights. Sending it is
-the user's own step, with nnsight and an account.
+A request names the model by its key and carries the traced block, its edits and the tokens, not the weights. Sending
+it is the user's own step, with nnsight and an account.
 """
 
 from __future__ import annotations

@@ -1,0 +1,410 @@
+"""How fast are exact patch sweeps, next to TransformerLens, nnsight and plain hooks? One run, one thread, CPU time.
+
+    python experiments/benchmarks/patch_sweep.py --model smollm2 --out patch_sweep.json
+
+Peers are timed on 30 seeded cells a pair and scaled to the whole sweep; own sweeps run whole, three times, in turn
+with the peers; the long pair once. All are checked to give the same numbers. The metric is the logit difference of the
+two answers' tokens at the last position. `bound` is the arithmetic that no exact method can leave out, at the speed of
+this machine's matrix product, measured in the same run. With `--device cuda` the clock is wall time after
+synchronising.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from latentkt.internals import engine_of, patch
+from latentkt.internals.places import places_of
+from latentkt.models import ModelHandle, Pair, encode, make_pair, open_model
+
+PEER_CELLS, REPEATS = 30, 3
+FILLER = (
+    " They like to read books, to walk along the river in the evening, and to cook for their friends. The days are long in"
+    " summer and short in winter, and the children go to school in the morning. On Sundays the families meet in the park,"
+    " sit in the shade of the trees, and talk about the week that has passed and the week that is to come."
+)
+PROMPTS = {  # name -> (base, source, y*, y_s)
+    "early 1": ("In the city of {}, people go to work each day and speak to each other in", "Paris", "Rome", " French", " Italian"),
+    "early 2": ("A long time ago, {} sent its best young people to study in the old city of", "France", "Italy", " Paris", " Rome"),
+    "early 3": (
+        "The old man from {} told all of his friends that he had always lived in the city of", "Japan", "Spain", " Tokyo", " Madrid"
+    ),
+    "late": ("Here is a short question for you, my friend: what is the capital of {}? It is", "France", "Italy", " Paris", " Rome"),
+    "long": (
+        "My brother and his wife moved last year to a small house in {}." + FILLER + " The capital of their country is",
+        "France", "Italy", " Paris", " Rome",
+    ),
+}  # fmt: skip
+
+
+@dataclass
+class Clock:
+    """CPU time of this process, or wall time where the work is done elsewhere."""
+
+    device: str
+
+    def __call__(self, work: Callable[[], Any]) -> tuple[float, Any]:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+        read = time.process_time if self.device == "cpu" else time.perf_counter
+        start = read()
+        result = work()
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+        return read() - start, result
+
+
+def make(handle: ModelHandle, name: str) -> Pair:
+    """One of the fixed pairs."""
+    text, base, source, correct, shortcut = PROMPTS[name]
+    prompts = []
+    for word in (base, source):
+        start = text.index("{}")
+        spans = {"shortcut": [(start, start + len(word))]}
+        prompts.append(encode(handle, text.format(word), chat=False, spans=spans))
+    return make_pair(handle, *prompts, correct=correct, shortcut=shortcut, name=name)
+
+
+def peak_gflops(device: str) -> float:
+    """Speed of a large matrix product."""
+    n = 2048 if device == "cpu" else 8192
+    a, b = torch.randn(n, n, device=device), torch.randn(n, n, device=device)
+    clock = Clock(device)
+    return 2 * n**3 / min(clock(lambda: a @ b)[0] for _ in range(5)) / 1e9
+
+
+def bound_flops(handle: ModelHandle, pair: Pair, cells: list[tuple[int, int]]) -> float:
+    """Matrix products of the layers behind each cell, on the tokens behind it; the last layer on the last token only."""
+    c = handle.config
+    kv = 2 * handle.d_model * handle.n_kv_heads * handle.d_head * 2
+    token = kv + 4 * handle.d_model * handle.n_heads * handle.d_head + 6 * handle.d_model * c.intermediate_size
+    length, last = len(pair.base.ids), handle.n_layers - 1
+    total = 0.0
+    for layer, position in cells:
+        if layer == last:
+            total += 4 * handle.d_model * (position == length - 1)
+            continue
+        total += (last - 1 - layer) * (length - position) * token + (length - position) * kv + (token - kv)
+    return total
+
+
+def seeded_cells(handle: ModelHandle, pair: Pair, first: int) -> list[tuple[int, int]]:
+    """(layer, position) cells for the peers, drawn from all cells from position `first` on."""
+    rng = np.random.default_rng(0)
+    every = [(layer, p) for layer in range(handle.n_layers) for p in range(first, len(pair.base.ids))]
+    return [every[i] for i in sorted(rng.permutation(len(every))[:PEER_CELLS])]
+
+
+class Plain:
+    """One forward a cell with a plain hook; logits of the last position only."""
+
+    def __init__(self, handle: ModelHandle) -> None:
+        self.handle = handle
+
+    def prepare(self, pair: Pair, site: str) -> dict[int, torch.Tensor]:
+        keys = [(site, layer) for layer in range(self.handle.n_layers)]
+        values = engine_of(self.handle, "reference").values(pair.source.ids, keys)
+        return {layer: value for (_, layer), value in values.items()}
+
+    def cell(
+        self, pair: Pair, site: str, layer: int, positions: list[int], values: torch.Tensor, head: int | None
+    ) -> float:
+        arch = self.handle.arch
+        modules = {"resid_post": arch.layers[layer], "attn_out": arch.attention(layer), "mlp_out": arch.mlp(layer)}
+        module = arch.out_proj(layer) if site == "z" else modules[site]
+
+        def change(x: torch.Tensor) -> torch.Tensor:
+            x = x.clone()
+            if head is None:
+                x[0, positions] = values[positions]
+            else:
+                width = self.handle.d_head
+                x[0, positions, head * width : (head + 1) * width] = values[positions, head]
+            return x
+
+        if site == "z":
+            hook = module.register_forward_pre_hook(lambda m, args: (change(args[0]),))
+        else:
+            hook = module.register_forward_hook(
+                lambda m, args, out: (change(out[0]), *out[1:]) if isinstance(out, tuple) else change(out)
+            )
+        try:
+            with torch.inference_mode():
+                ids = torch.tensor([pair.base.ids], device=self.handle.device)
+                logits = self.handle.model(ids, use_cache=False, logits_to_keep=1).logits[0, -1]
+        finally:
+            hook.remove()
+        return float(logits[pair.answers.correct_ids[0]] - logits[pair.answers.shortcut_ids[0]])
+
+    def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
+        values = self.prepare(pair, "resid_post")
+        return [self.cell(pair, "resid_post", layer, [p], values[layer], None) for layer, p in cells]
+
+
+class TransformerLens:
+    """Its own sweep function, on the given cells."""
+
+    def __init__(self, handle: ModelHandle) -> None:
+        self.bridge = engine_of(handle, "transformer_lens")._bridge
+
+    def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
+        from transformer_lens import patching
+
+        bridge = self.bridge
+        device = bridge.cfg.device
+        base, source = (torch.tensor([run.ids], device=device) for run in (pair.base, pair.source))
+        correct, shortcut = pair.answers.correct_ids[0], pair.answers.shortcut_ids[0]
+        frame = pd.DataFrame(cells, columns=["layer", "pos"])
+        with torch.inference_mode():
+            _, cache = bridge.run_with_cache(source, names_filter=lambda name: name.endswith("hook_resid_post"))
+            found = patching.generic_activation_patch(
+                bridge,
+                base,
+                cache,
+                lambda logits: logits[0, -1, correct] - logits[0, -1, shortcut],
+                patching.layer_pos_patch_setter,
+                "resid_post",
+                index_df=frame,
+            )
+        found = getattr(found, "results", found)
+        return [float(x) for x in torch.as_tensor(found).flatten()]
+
+
+class NNsight:
+    """One trace a cell."""
+
+    def __init__(self, handle: ModelHandle) -> None:
+        import nnsight
+
+        self.handle = handle
+        self.engine = engine_of(handle, "nnsight")
+        self.traced = nnsight.NNsight(self.engine._model)
+
+    def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
+        import nnsight
+
+        keys = [("resid_post", layer) for layer in range(self.handle.n_layers)]
+        source = self.engine.values(pair.source.ids, keys)
+        ids = torch.tensor([pair.base.ids], device=self.handle.device)
+        correct, shortcut = pair.answers.correct_ids[0], pair.answers.shortcut_ids[0]
+        found = []
+        for layer, position in cells:
+            block = self.engine._envoy(self.traced, self.handle.arch.layers[layer])
+            values = source["resid_post", layer]
+            with torch.inference_mode(), self.traced.trace(ids, use_cache=False, logits_to_keep=1):
+                block.output[:, position] = values[position]
+                logits = nnsight.save(self.traced.output.logits)
+            found.append(float(logits[0, -1, correct] - logits[0, -1, shortcut]))
+        return found
+
+
+def own(
+    handle: ModelHandle,
+    pair: Pair,
+    *,
+    skip: bool,
+    site: str = "resid_post",
+    heads: bool = False,
+    where: Any = "positions",
+) -> pd.DataFrame:
+    """A whole sweep of the library, its plain runs included."""
+    options = {"skip_unchanged": skip, "check": False, "metric": "first_token", "heads": heads}
+    return patch(engine_of(handle), [pair], sites=(site,), where=where, **options)
+
+
+def values_at(table: pd.DataFrame, cells: list[tuple[int, int]]) -> np.ndarray:
+    found = table.set_index(["layer", "position"])["patched_value"]
+    return np.array([found[layer, float(position)] for layer, position in cells])
+
+
+def sweep_rows(
+    handle: ModelHandle, name: str, peers: dict[str, Any], clock: Clock, peak: float
+) -> list[dict[str, Any]]:
+    """resid_post, all layers × positions."""
+    pair = make(handle, name)
+    length, first = len(pair.base.ids), pair.alignment.first_difference
+    cells = seeded_cells(handle, pair, 0)
+    n_cells = handle.n_layers * length
+    every = [(layer, p) for layer in range(handle.n_layers) for p in range(length)]
+    live = [cell for cell in every if cell[1] >= first]
+    repeats = 1 if name == "long" else REPEATS
+    times: dict[str, list[float]] = {}
+    worst = 0.0
+    for _ in range(repeats):
+        for skip in (True,) if name == "long" else (True, False):
+            seconds, table = clock(lambda skip=skip: own(handle, pair, skip=skip))
+            times.setdefault(f"latentkt, {'unchanged cells skipped' if skip else 'all cells run'}", []).append(seconds)
+            truth = values_at(table, cells)
+        for peer, tool in peers.items():
+            seconds, found = clock(lambda tool=tool: tool.sweep(pair, cells))
+            times.setdefault(peer, []).append(seconds * n_cells / len(cells))
+            worst = max(worst, float(np.abs(np.array(found) - truth).max()))
+    rows = []
+    for what, seconds in times.items():
+        needed = bound_flops(handle, pair, live if "skipped" in what else every) / 1e9 / peak
+        rows.append(
+            {
+                "sweep": "resid_post, layer x position",
+                "pair": name,
+                "tokens": length,
+                "first_difference": first,
+                "cells": n_cells,
+                "what": what,
+                "seconds": float(np.median(seconds)),
+                "low": min(seconds),
+                "high": max(seconds),
+                "scaled_from": None if what.startswith("latentkt") else len(cells),
+                "bound_seconds": needed,
+                "share_of_bound": needed / float(np.median(seconds)) if what.startswith("latentkt") else None,
+                "largest_difference": worst,
+            }
+        )
+    return rows
+
+
+def component_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
+    """attn_out, mlp_out at all positions, and z head by head at the changed token, against plain hooks."""
+    pair, plain, rows = make(handle, "early 1"), Plain(handle), []
+    first, length = pair.alignment.first_difference, len(pair.base.ids)
+    for site in ("attn_out", "mlp_out", "z"):
+        heads = site == "z"
+        where = ("shortcut",) if heads else "positions"
+        places = [place for place in places_of(pair, where) if place.base and place.base[0] >= first]
+        every = [
+            (layer, place, head)
+            for layer in range(handle.n_layers)
+            for place in places
+            for head in (range(handle.n_heads) if heads else [None])
+        ]
+        rng = np.random.default_rng(1)
+        cells = [every[i] for i in sorted(rng.permutation(len(every))[:PEER_CELLS])]
+        mine, theirs, worst = [], [], 0.0
+        for _ in range(REPEATS):
+            seconds, table = clock(
+                lambda site=site, heads=heads, where=where: own(
+                    handle, pair, skip=True, site=site, heads=heads, where=where
+                )
+            )
+            mine.append(seconds)
+            values = plain.prepare(pair, site)
+            seconds, found = clock(
+                lambda cells=cells, site=site, values=values: [
+                    plain.cell(pair, site, layer, list(place.base), values[layer], head) for layer, place, head in cells
+                ]
+            )
+            theirs.append(seconds * len(every) / len(cells))
+            for (layer, place, head), value in zip(cells, found, strict=True):
+                row = table[(table["layer"] == layer) & (table["head"] == (-1 if head is None else head))]
+                row = row[row["position"] == place.position] if place.position is not None else row
+                worst = max(worst, abs(float(row["patched_value"].item()) - value))
+        for what, times in (("latentkt", mine), ("plain hooks, one forward a cell", theirs)):
+            rows.append(
+                {
+                    "sweep": f"{site}, layer x {'head' if heads else 'position'}",
+                    "pair": "early 1",
+                    "tokens": length,
+                    "first_difference": first,
+                    "cells": len(every),
+                    "what": what,
+                    "seconds": float(np.median(times)),
+                    "low": min(times),
+                    "high": max(times),
+                    "scaled_from": None if what == "latentkt" else len(cells),
+                    "largest_difference": worst,
+                }
+            )
+    return rows
+
+
+def two_span_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
+    """Eight items of about 100 tokens, two spans each, all layers."""
+    plain, rng = Plain(handle), np.random.default_rng(2)
+    pairs = []
+    for number in range(8):
+        text, base, source, correct, shortcut = PROMPTS["long"]
+        text = text.replace("My brother", ["My brother", "Her sister", "Our uncle", "His friend"][number % 4])
+        text = text.replace("{}.", "{}." if number < 4 else "{} too.")
+        prompts = []
+        for word in (base, source):
+            start = text.index("{}")
+            stop = start + len(word)
+            week = text.format(word).index("the children")
+            spans = {"shortcut": [(start, stop)], "constraint": [(week, week + len("the children go"))]}
+            prompts.append(encode(handle, text.format(word), chat=False, spans=spans))
+        pairs.append(make_pair(handle, *prompts, correct=correct, shortcut=shortcut, name=f"long {number}"))
+    options = {"where": ("shortcut", "constraint"), "check": False, "metric": "first_token", "skip_unchanged": False}
+    seconds, table = clock(lambda: patch(engine_of(handle), pairs, **options))
+    every = [(pair, role, layer) for pair in pairs for role in options["where"] for layer in range(handle.n_layers)]
+    cells = [every[i] for i in sorted(rng.permutation(len(every))[:PEER_CELLS])]
+    values = {pair.name: plain.prepare(pair, "resid_post") for pair in pairs}
+    theirs, found = clock(
+        lambda: [
+            plain.cell(pair, "resid_post", layer, list(pair.base.positions(role)), values[pair.name][layer], None)
+            for pair, role, layer in cells
+        ]
+    )
+    index = table.set_index(["pair", "role", "layer"])["patched_value"]
+    worst = max(abs(index[p.name, role, layer] - value) for (p, role, layer), value in zip(cells, found, strict=True))
+    fixed = {"sweep": "resid_post, 8 items x 2 spans x layers", "pair": "8 long", "tokens": len(pairs[0].base.ids)}
+    fixed |= {"cells": len(every), "largest_difference": worst}
+    return [
+        {**fixed, "what": "latentkt", "seconds": seconds},
+        {**fixed, "what": "plain hooks, one forward a cell", "seconds": theirs * len(every) / len(cells), "scaled_from": len(cells)},
+    ]  # fmt: skip
+
+
+def ratios(rows: list[dict[str, Any]]) -> list[str]:
+    """Peers divided by own, sweep by sweep."""
+    table = pd.DataFrame(rows)
+    lines = []
+    for (sweep, pair), group in table.groupby(["sweep", "pair"], sort=False):
+        mine = group[group["what"].str.startswith("latentkt")]
+        for other in group[~group["what"].str.startswith("latentkt")].itertuples():
+            for one in mine.itertuples():
+                ratio = other.seconds / one.seconds
+                lines.append(f"{sweep:<40} {pair:<8} {one.what:<36} {ratio:7.1f} x  {other.what}")
+    return lines
+
+
+def main() -> None:
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--pairs", nargs="*", default=list(PROMPTS))
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    handle, clock = open_model(args.model, device=args.device), Clock(args.device)
+    peak = peak_gflops(args.device)
+    peers = {"TransformerLens": TransformerLens(handle), "nnsight": NNsight(handle), "plain hooks": Plain(handle)}
+    rows: list[dict[str, Any]] = []
+    for name in args.pairs:
+        rows += sweep_rows(handle, name, peers, clock, peak)
+        print(*ratios(rows[-5:]), sep="\n", flush=True)
+    del peers
+    rows += component_rows(handle, clock) + two_span_rows(handle, clock)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda x: f"{x:.3g}"))
+    print(*ratios(rows), sep="\n")
+    print(
+        f"matrix product {peak:.0f} GFLOP/s; peak memory {memory:.0f} MB; {handle.attn_implementation}, {args.device}"
+    )
+    if args.out:
+        about = {"peak_gflops": peak, "peak_memory_mb": memory, "model": handle.metadata(), "rows": rows}
+        args.out.write_text(json.dumps(about, indent=1, default=float) + "\n")
+
+
+if __name__ == "__main__":
+    main()
