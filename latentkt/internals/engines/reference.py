@@ -131,10 +131,6 @@ class _Hooks:
     def _projection(self, site: str, layer: int) -> Any:
         arch, family, key = self._handle.arch, self._handle.arch.family, (site, layer)
         heads = arch.n_heads if site == "q" else arch.n_kv_heads
-        for name in (f"{site}_norm", f"{site}_layernorm"):
-            norm = getattr(arch.attention(layer), name, None)
-            if norm is not None:
-                return self._on_output(norm, lambda out: self._normed(key, out, heads))
         number = ("q", "k", "v").index(site)
         if family.fused is None:
             module = arch.part(layer, family.qkv[number])
