@@ -75,6 +75,10 @@ class Run:
         """What the tables depend on: model, items, seeds, options, versions."""
         return self.metadata["identity"]
 
+    def has(self, table: str) -> bool:
+        """Whether the run holds a table with at least one row; one of which everything was skipped has none."""
+        return table in self.tables and len(self.tables[table]) > 0
+
     def progress(self) -> dict[str, tuple[int, int]]:
         """Batches written and batches planned, of each table."""
         counts = {}

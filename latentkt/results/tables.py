@@ -78,19 +78,21 @@ def from_arrow(table: pa.Table) -> pd.DataFrame:
 def concatenate(parts: Sequence[pa.Table], *, name: str) -> pa.Table:
     """Stack parts in order; a column that is empty or whole numbers in one part takes the type of the others.
 
+    Parts without rows may have any columns: they are passed over unless no part has a row.
+
     Raises:
-        RunError: The parts have other columns, or types that do not fit together.
+        RunError: The parts that hold rows have other columns, or types that do not fit together.
     """
     import pyarrow as pa
 
-    names = parts[0].schema.names
-    for index, part in enumerate(parts):
+    # A part without rows says nothing of columns and types: what it would have held is listed as skipped.
+    filled = [part for part in parts if part.num_rows] or list(parts[:1])
+    names = filled[0].schema.names
+    for part in filled:
         if part.schema.names != names:
             raise RunError(
-                f"table {name!r}: part {index} has other columns than part 0", expected=names, found=part.schema.names
+                f"table {name!r}: a part has other columns than the first", expected=names, found=part.schema.names
             )
-    # An empty list says nothing of the type it would have had.
-    filled = [part for part in parts if part.num_rows] or list(parts[:1])
     try:
         whole = pa.concat_tables(filled, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

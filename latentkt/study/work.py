@@ -22,21 +22,6 @@ Cells = tuple[tuple[str, str], ...]
 Tables = dict[str, "pd.DataFrame"]
 
 RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template", "condition", "right"]
-PAIR_COLUMNS = ["pair", "item", "kind", "family", "polarity", "order", "template", "direction", "base", "source"]
-CELL_COLUMNS = ["site", "layer", "role", "metric", "n_positions", "base_value", "source_value", "patched_value"]
-PATCH_COLUMNS = [*PAIR_COLUMNS, *CELL_COLUMNS, "effect", "recovery", "first_token_effect"]
-PROBE_COLUMNS = [
-    "target",
-    "layer",
-    "position",
-    "fold",
-    "n_train",
-    "n_test",
-    "score",
-    "bag_score",
-    "majority_score",
-    "C",
-]
 SKIPPED_COLUMNS = ["stage", "item", "which", "order", "reason"]
 
 
@@ -44,6 +29,13 @@ def _skipped(rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(rows, columns=SKIPPED_COLUMNS).astype("str")
+
+
+def _nothing() -> pd.DataFrame:
+    """A part without rows; its columns are those of the parts that have some."""
+    import pandas as pd
+
+    return pd.DataFrame({"item": pd.Series(dtype="str")})
 
 
 def _runs(
@@ -111,8 +103,6 @@ def lens(context: Context, cells: Cells) -> Tables:
 
 def patching(context: Context, cells: Cells) -> Tables:
     """Patch the residual stream between item and control, both directions, by layer and role."""
-    import pandas as pd
-
     from latentkt.internals import pairs_of_item, patch_roles
 
     skipped: list[dict[str, Any]] = []
@@ -131,14 +121,12 @@ def patching(context: Context, cells: Cells) -> Tables:
             reason = error.what
         if reason:
             skipped.append({"stage": "patching", "item": item_id, "which": "pair", "order": order, "reason": reason})
-    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame({name: [] for name in PATCH_COLUMNS})
+    table = patch_roles(context.handle, pairs) if pairs else _nothing()
     return {"patch": table, "patch_skipped": _skipped(skipped)}
 
 
 def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     """Probe the last prompt token for the side of the right answer, layer by layer."""
-    import pandas as pd
-
     from latentkt.internals import ProbeData, probe_layers
 
     rows = batch[1]["last_token"]
@@ -153,6 +141,6 @@ def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     try:
         table, skipped = probe_layers(data, target="answer_side", seed=context.options.seed), []
     except LatentKTError as error:
-        table = pd.DataFrame({name: [] for name in PROBE_COLUMNS})
+        table = _nothing()
         skipped = [{"stage": "probes", "item": "all", "which": "", "order": "", "reason": error.what}]
     return {"probe": table, "probe_skipped": _skipped(skipped)}

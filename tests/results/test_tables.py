@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from latentkt.errors import RunError
-from latentkt.results import tables
+from latentkt.results import create_run, load_run, tables
 
 
 def through(frame: pd.DataFrame, tmp_path) -> pd.DataFrame:
@@ -140,7 +140,7 @@ def test_parts_take_each_others_types():
 
 def test_parts_with_other_columns_or_types_are_refused():
     one = tables.to_arrow(pd.DataFrame({"x": [1]}), name="t")
-    with pytest.raises(RunError, match="part 1 has other columns"):
+    with pytest.raises(RunError, match="other columns than the first"):
         tables.concatenate([one, tables.to_arrow(pd.DataFrame({"y": [1]}), name="t")], name="t")
     with pytest.raises(RunError, match="do not fit together"):
         tables.concatenate([one, tables.to_arrow(pd.DataFrame({"x": ["a"]}), name="t")], name="t")
@@ -153,3 +153,14 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
         tables.read_arrow(path)
     with pytest.raises(RunError, match=r"none\.parquet"):
         tables.read_arrow(tmp_path / "none.parquet")
+
+
+def test_a_part_without_rows_says_nothing_of_the_columns(tmp_path):
+    """A batch that was skipped whole leaves the table as the other batches made it."""
+    with create_run(tmp_path / "run", metadata={}) as run:
+        for batch in run.batches("t", 3):
+            rows = pd.DataFrame({"item": ["a"], "effect": [1.5]}) if batch == 1 else pd.DataFrame({"item": []})
+            run.write("t", batch, rows)
+        run.finish()
+    table = load_run(tmp_path / "run").tables["t"]
+    assert table.to_dict("list") == {"item": ["a"], "effect": [1.5]}

@@ -118,3 +118,14 @@ def test_bad_input_is_one_screen_and_exit_code_2(change, said, tiny_folder, tiny
     error = capsys.readouterr().err
     assert code == 2 and said in error and len(error.splitlines()) < 25
     assert not (tmp_path / "run").exists()
+
+
+def test_a_study_of_unequal_pairs_only_still_reports(tiny_folder, tiny_items, tmp_path):
+    """Everything of a stage may be skipped: the run is whole, and says so."""
+    lines = [line for line in tiny_items.read_text().splitlines() if json.loads(line)["id"] == "shelf"]
+    (tmp_path / "one.jsonl").write_text("\n".join(lines) + "\n")
+    options = StudyOptions(model=str(tiny_folder), items=str(tmp_path / "one.jsonl"))
+    run = load_run(study(options, out=tmp_path / "run", workers=1))
+    assert not run.has("patch") and not run.has("probe")
+    assert {"patching", "probes"} <= set(run.tables["skipped"]["stage"])
+    assert "Patching by role" in (run.path / "report.html").read_text()

@@ -32,7 +32,7 @@ METHOD = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `answers`."""
-    if "answers" not in run.tables:
+    if not run.has("answers"):
         return None
     answers, caption = run.tables["answers"], caption_of_run(run)
     right, pairs = right_answers(answers), item_minus_control(answers)

@@ -30,7 +30,7 @@ INTRO = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `lens` that holds items and controls."""
-    if "lens" not in run.tables:
+    if not run.has("lens"):
         return None
     lens = run.tables["lens"]
     require(lens, "lens")

@@ -36,7 +36,7 @@ NOTES = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `patch`."""
-    if "patch" not in run.tables:
+    if not run.has("patch"):
         return None
     patch = run.tables["patch"]
     require(patch, "patch")

@@ -25,7 +25,7 @@ INTRO = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `answers` that holds both orders."""
-    if "answers" not in run.tables:
+    if not run.has("answers"):
         return None
     answers = run.tables["answers"]
     bias = first_option(answers)

@@ -28,7 +28,7 @@ INTRO = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `probe`."""
-    if "probe" not in run.tables:
+    if not run.has("probe"):
         return None
     probe = run.tables["probe"]
     require(probe, "probe")
