@@ -17,6 +17,7 @@ from latentkt.keytask import (
     explain_case,
     margin_bounds,
     parse_case,
+    printed_theorem,
     ratio_bounds,
 )
 from latentkt.keytask.case import check_case, model_of
@@ -86,6 +87,14 @@ def test_unstated_needs_are_named():
         "key",
         "task",
     ]
+
+
+@pytest.mark.parametrize("case", MODELS, ids=lambda case: case["name"])
+def test_path_evidence_is_the_likelihood_ratio_of_the_paths(case):
+    model, paths = model_of(parse_case(case["inputs"]))
+    needs = {need.name: need for need in printed_theorem(decompose_exact(model, paths)).needs}
+    expected = model.likelihood[paths.k_s, paths.t_s] / model.likelihood[paths.k_0, paths.t_0]
+    assert needs["path_evidence"].value == expected and needs["path_evidence"].holds == (expected >= 1)
 
 
 @pytest.mark.parametrize("case", MODELS, ids=lambda case: case["name"])
