@@ -90,9 +90,13 @@ def test_unstated_needs_are_named():
 
 
 @pytest.mark.parametrize("case", MODELS, ids=lambda case: case["name"])
-def test_path_evidence_is_the_likelihood_ratio_of_the_paths(case):
+def test_printed_bound_and_its_path_evidence(case):
     model, paths = model_of(parse_case(case["inputs"]))
-    needs = {need.name: need for need in printed_theorem(decompose_exact(model, paths)).needs}
+    q = decompose_exact(model, paths)
+    printed = printed_theorem(q)
+    assert printed.bound == q.Pi * q.emissions.alpha_s / q.emissions.alpha_0
+    assert printed.predicts_dominance == (printed.bound >= 1) and printed.bound_holds == (q.ratio >= printed.bound)
+    needs = {need.name: need for need in printed.needs}
     expected = model.likelihood[paths.k_s, paths.t_s] / model.likelihood[paths.k_0, paths.t_0]
     assert needs["path_evidence"].value == expected and needs["path_evidence"].holds == (expected >= 1)
 
