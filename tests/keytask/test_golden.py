@@ -118,6 +118,22 @@ def test_explanation_names_what_carries_it():
     assert "it fails here" in words["G4 CE1: R=101/9900"] and "and that is so" in words["G1 path-bound"]
 
 
+def test_threshold_where_the_key_is_shared():
+    """The odds of the tasks, with mass on other keys and other tasks: put in, they make the certificate exactly 0."""
+    eps_k, eps_t = Fraction(1, 20), Fraction(1, 10)
+    inputs = {
+        "pi_k": [str(1 - eps_k), str(eps_k)],
+        "pi_t_given_k": [["2/10", "7/10", str(eps_t)], ["1", "0", "0"]],
+        "lik_z_given_kt": [[1, 1, 1], [1, 1, 1]],
+        "pred_y": [[["0", "4/5", "1/5"], ["9/10", "1/20", "1/20"], ["0", "1", "0"]], [["0", "1", "0"]] * 3],
+        "ks": 0, "ts": 1, "k0": 0, "t0": 0, "ys": 0, "y0": 1,
+    }  # fmt: skip
+    odds = Fraction(check_case(parse_case(inputs))["threshold_odds"])
+    inside = 1 - eps_t
+    inputs["pi_t_given_k"][0] = [str(inside / (1 + odds)), str(inside * odds / (1 + odds)), str(eps_t)]
+    assert check_case(parse_case(inputs))["gamma_lower"] == "0"
+
+
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case["type"])
 def test_other_explanations(case):
     text = explain_case(parse_case(case["inputs"]))
