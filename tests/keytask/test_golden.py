@@ -145,6 +145,8 @@ def test_a_case_may_hold_a_target_and_a_regime():
     inputs = dict(MODELS[0]["inputs"])
     out = check_case(parse_case(inputs | {"P_star": ["1/10", "4/5", "1/10"], "binding": "path"}))
     assert out["gamma_star"] == "7/10" and out["end_to_end_floor"] == "49/80"  # (21/40 + 7/10)/2
+    leaky = check_case(parse_case(dict(MODELS[1]["inputs"]) | {"P_star": ["1/10", "4/5", "1/10"]}))
+    assert (leaky["gamma_lower"], leaky["gamma"], leaky["end_to_end_floor"]) == ("7/20", "1/2", "21/40")
     assert Fraction(out["tv"]) >= Fraction(out["four_prob_floor"]) >= Fraction(out["margin_floor"])
     rescaled = check_case(parse_case(inputs | {"lik_key": [1, 2], "incoherent": "rescale"}))
     assert rescaled["rescaled"] is True and rescaled["LR_k"] == "2" and rescaled["spread_nats"].startswith("0.693147")
