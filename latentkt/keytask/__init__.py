@@ -9,8 +9,9 @@ Names are loaded when they are used.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from latentkt import lazy
 
 _WHERE = {
     "binding": ("Binding", "bound_ratio", "check_binding", "find_binding"),
@@ -77,9 +78,7 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return lazy.load(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

@@ -18,15 +18,18 @@ if TYPE_CHECKING:
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
+    from latentkt.plots.theory import dominance_map, term_waterfall
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
     "differences_by_family": "answers",
+    "dominance_map": "theory",
     "item_against_control": "answers",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
     "position_bias": "accuracy",
     "probe_by_layer": "probes",
+    "term_waterfall": "theory",
     "to_png": "style",
     "to_svg": "style",
 }
@@ -34,11 +37,13 @@ _HOME = {
 __all__ = [
     "accuracy_by_kind",
     "differences_by_family",
+    "dominance_map",
     "item_against_control",
     "lens_trajectory",
     "patch_by_role",
     "position_bias",
     "probe_by_layer",
+    "term_waterfall",
     "to_png",
     "to_svg",
 ]

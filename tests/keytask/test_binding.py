@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from latentkt.errors import InputError
-from latentkt.keytask import KeyTaskModel, PathPair, bound_ratio, check_binding, decompose, find_binding
+from latentkt.keytask import Emissions, KeyTaskModel, PathPair, bound_ratio, check_binding, decompose, find_binding
 
 PATHS = PathPair(k_s=1, t_s=1, k_0=0, t_0=0, y_s=0, y_0=1)
 S, C, O = (np.array(x, dtype=float) for x in ([1, 0, 0], [0, 1, 0], [0, 0, 1]))  # noqa: E741
@@ -31,6 +31,15 @@ def test_regime_is_found_and_its_odds_are_the_closed_form(regime):
     assert (found.regime == regime).all() and np.allclose(getattr(found, regime), 0)
     assert np.allclose(bound_ratio(regime, kappa=q.kappa, tau_s=q.tau_s, tau_0=q.tau_0), q.ratio, rtol=1e-10)
     assert (find_binding(quantities(SAYS[regime], noise=0.05).emissions).regime == regime).all()
+
+
+def test_departures_compare_each_mixed_path_with_its_own_key_or_task():
+    """With two confidences and two leaks that all differ, only the right comparisons give 0."""
+    path = {"alpha_s": 0.9, "alpha_0": 0.5, "beta_s": 0.05, "beta_0": 0.08}
+    by_task = find_binding(Emissions(**path, c1=0.5, c2=0.08, u1=0.05, u2=0.9))
+    by_key = find_binding(Emissions(**path, c1=0.08, c2=0.5, u1=0.9, u2=0.05))
+    assert by_task.task == by_key.key == 0
+    assert by_task.key == by_key.task == pytest.approx(0.85) and by_task.path == by_key.path == 0.9
 
 
 def test_neither_regime_is_mixed():

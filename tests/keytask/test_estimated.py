@@ -39,6 +39,10 @@ def simulate(rng, n, size):
 TRUTH = {"log_rho_k": np.log(3.0), "log_odds_s": np.log(4.0), "log_odds_0": np.log(2 / 3)}
 
 
+def test_bonferroni_level():
+    assert bonferroni_level(0.95) == pytest.approx(1 - 0.05 / 3) and bonferroni_level(0.9, intervals=2) == 0.95
+
+
 @pytest.mark.parametrize("n", [30, 300])
 def test_bonferroni_certificate_covers(n):
     """With simultaneous exact intervals the certificate is above the true γ_cert in at most 5 % of the samples."""

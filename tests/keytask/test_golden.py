@@ -17,6 +17,7 @@ from latentkt.keytask import (
     explain_case,
     margin_bounds,
     parse_case,
+    printed_theorem,
     ratio_bounds,
 )
 from latentkt.keytask.case import check_case, model_of
@@ -89,6 +90,18 @@ def test_unstated_needs_are_named():
 
 
 @pytest.mark.parametrize("case", MODELS, ids=lambda case: case["name"])
+def test_printed_bound_and_its_path_evidence(case):
+    model, paths = model_of(parse_case(case["inputs"]))
+    q = decompose_exact(model, paths)
+    printed = printed_theorem(q)
+    assert printed.bound == q.Pi * q.emissions.alpha_s / q.emissions.alpha_0
+    assert printed.predicts_dominance == (printed.bound >= 1) and printed.bound_holds == (q.ratio >= printed.bound)
+    needs = {need.name: need for need in printed.needs}
+    expected = model.likelihood[paths.k_s, paths.t_s] / model.likelihood[paths.k_0, paths.t_0]
+    assert needs["path_evidence"].value == expected and needs["path_evidence"].holds == (expected >= 1)
+
+
+@pytest.mark.parametrize("case", MODELS, ids=lambda case: case["name"])
 def test_explanation_says_who_wins(case):
     text = explain_case(parse_case(case["inputs"], name="this one"))
     gamma = Fraction(check_case(parse_case(case["inputs"]))["gamma"])
@@ -105,6 +118,22 @@ def test_explanation_names_what_carries_it():
     assert "it fails here" in words["G4 CE1: R=101/9900"] and "and that is so" in words["G1 path-bound"]
 
 
+def test_threshold_where_the_key_is_shared():
+    """The odds of the tasks, with mass on other keys and other tasks: put in, they make the certificate exactly 0."""
+    eps_k, eps_t = Fraction(1, 20), Fraction(1, 10)
+    inputs = {
+        "pi_k": [str(1 - eps_k), str(eps_k)],
+        "pi_t_given_k": [["2/10", "7/10", str(eps_t)], ["1", "0", "0"]],
+        "lik_z_given_kt": [[1, 1, 1], [1, 1, 1]],
+        "pred_y": [[["0", "4/5", "1/5"], ["9/10", "1/20", "1/20"], ["0", "1", "0"]], [["0", "1", "0"]] * 3],
+        "ks": 0, "ts": 1, "k0": 0, "t0": 0, "ys": 0, "y0": 1,
+    }  # fmt: skip
+    odds = Fraction(check_case(parse_case(inputs))["threshold_odds"])
+    inside = 1 - eps_t
+    inputs["pi_t_given_k"][0] = [str(inside / (1 + odds)), str(inside * odds / (1 + odds)), str(eps_t)]
+    assert check_case(parse_case(inputs))["gamma_lower"] == "0"
+
+
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case["type"])
 def test_other_explanations(case):
     text = explain_case(parse_case(case["inputs"]))
@@ -116,6 +145,8 @@ def test_a_case_may_hold_a_target_and_a_regime():
     inputs = dict(MODELS[0]["inputs"])
     out = check_case(parse_case(inputs | {"P_star": ["1/10", "4/5", "1/10"], "binding": "path"}))
     assert out["gamma_star"] == "7/10" and out["end_to_end_floor"] == "49/80"  # (21/40 + 7/10)/2
+    leaky = check_case(parse_case(dict(MODELS[1]["inputs"]) | {"P_star": ["1/10", "4/5", "1/10"]}))
+    assert (leaky["gamma_lower"], leaky["gamma"], leaky["end_to_end_floor"]) == ("7/20", "1/2", "21/40")
     assert Fraction(out["tv"]) >= Fraction(out["four_prob_floor"]) >= Fraction(out["margin_floor"])
     rescaled = check_case(parse_case(inputs | {"lik_key": [1, 2], "incoherent": "rescale"}))
     assert rescaled["rescaled"] is True and rescaled["LR_k"] == "2" and rescaled["spread_nats"].startswith("0.693147")
