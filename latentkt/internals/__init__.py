@@ -9,6 +9,9 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "LOGITS": "paths",
+    "Node": "paths",
+    "path_patch": "paths",
     "AnswerScore": "metrics",
     "Branches": "branches",
     "LensRun": "lens",
