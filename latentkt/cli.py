@@ -12,6 +12,9 @@ from latentkt.errors import LatentKTError
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
 COMMANDS: dict[str, str] = {
     "study": "the main job: ask a model trap items, measure inside it, write tables and a report",
+    "lens": "what the model would answer after each layer, on items and controls",
+    "attribute": "what each part of the network adds to the answer, and the head table",
+    "patch": "exact patching between items and their controls, held against placebo donors",
     "models": "fetch the model of the built-in study; check how a model is read",
     "items": "validate trap items and print how a set is balanced",
     "report": "write the HTML page of a run again from its tables",

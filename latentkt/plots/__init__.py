@@ -14,17 +14,26 @@ from latentkt import lazy
 if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
     from latentkt.plots.answers import differences_by_family, item_against_control
+    from latentkt.plots.attribution import attribution_bars
+    from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
+    from latentkt.plots.placebo import effects_by_role
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
     from latentkt.plots.theory import dominance_map, term_waterfall
+    from latentkt.plots.tokens import layer_by_token
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
+    "attribution_bars": "attribution",
     "differences_by_family": "answers",
     "dominance_map": "theory",
+    "effects_by_role": "placebo",
+    "head_grid": "heads",
     "item_against_control": "answers",
+    "largest_heads": "heads",
+    "layer_by_token": "tokens",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
     "position_bias": "accuracy",
@@ -36,9 +45,14 @@ _HOME = {
 
 __all__ = [
     "accuracy_by_kind",
+    "attribution_bars",
     "differences_by_family",
     "dominance_map",
+    "effects_by_role",
+    "head_grid",
     "item_against_control",
+    "largest_heads",
+    "layer_by_token",
     "lens_trajectory",
     "patch_by_role",
     "position_bias",

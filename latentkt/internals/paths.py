@@ -1,0 +1,234 @@
+"""Path patching: what one part does to the answer through chosen receivers, and through nothing else.
+
+Two runs a sender (Wang et al. 2023; Goldowsky-Dill et al. 2023). In the first the sender has the source run's value,
+and every attention and MLP output behind it is held at the base run's (`others="frozen"`) or computed anew (`"live"`);
+what reaches the receivers is kept. In the second, only the receivers get what was kept, and the answer is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from latentkt.errors import InputError
+from latentkt.internals.engines import engine_of
+from latentkt.internals.engines.base import Edit, Engine, Patch, Replace, SiteKey
+from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name, scorer_of
+from latentkt.internals.places import Place, role_positions
+from latentkt.models.norms import read_norm
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
+    from latentkt.models import ModelHandle, Pair
+
+__all__ = ["LOGITS", "Node", "path_patch"]
+
+SENDERS = ("z", "attn_out", "mlp_out")
+RECEIVERS = ("q", "k", "v", "mlp_out")
+
+
+class Node(NamedTuple):
+    """One part of the network.
+
+    Attributes:
+        site: A sender is `z`, `attn_out` or `mlp_out`; a receiver `q`, `k`, `v`, `mlp_out` (its input is what
+            changes), or `logits`.
+        layer: Its layer.
+        head: A head of z, q, k (n_kv heads) or v; None for all.
+    """
+
+    site: str
+    layer: int
+    head: int | None = None
+
+    @property
+    def name(self) -> str:
+        """`z.3.1`, say."""
+        return f"{self.site}.{self.layer}" + ("" if self.head is None else f".{self.head}")
+
+
+LOGITS = Node("logits", -1)
+"""The read-out as a receiver: the direct path from a sender to the answer's first differing token."""
+
+
+def path_patch(
+    model: ModelHandle | Engine,
+    pairs: Iterable[Pair],
+    *,
+    senders: Sequence[Node],
+    receivers: Sequence[Node] = (LOGITS,),
+    role: str = "all",
+    norm: str = "recomputed",
+    others: str = "frozen",
+    metric: str | Metric | None = "first_token",
+    engine: str = "fast",
+) -> pd.DataFrame:
+    """Effect of each sender on the answer through a set of receivers.
+
+    Args:
+        model: An opened model, or an engine.
+        pairs: Base and source runs.
+        senders: Parts whose source value is sent, one row each.
+        receivers: Parts that get it, together. `LOGITS` cannot stand beside others.
+        role: Tokens at which the sender has the source's value.
+        norm: Scale of the norm in front of the read-out when the receiver is `LOGITS`: `frozen` at the base run's, or
+            `recomputed`. Receivers inside the network recompute theirs.
+        others: `frozen` or `live`: parts between sender and receivers.
+        metric: As in `patch`; with `LOGITS` it is read at the last prompt token, so answers must differ in their first
+            token.
+        engine: Which engine runs the model.
+
+    Returns:
+        One row a pair and sender: `pair`, the pair's `meta`, `sender`, `receivers`, `role`, `norm`, `others`, `metric`,
+        `base_value`, `patched_value`, `effect` (nats).
+
+    Raises:
+        InputError: A part that cannot send or receive, a receiver in front of every sender, a shifted pair.
+    """
+    import pandas as pd
+
+    runner = engine_of(model, engine)
+    _refuse(runner, senders, receivers, norm, others)
+    rows: list[dict[str, object]] = []
+    for pair in pairs:
+        if pair.alignment.shifted:
+            raise InputError(f"pair {pair.name!r} is shifted", fix="leave it out and count it")
+        if LOGITS in receivers and pair.answers.first_difference:
+            raise InputError(f"the answers of pair {pair.name!r} begin alike", expected="other first tokens for LOGITS")
+        scorer, place = scorer_of(pair, pair.base.ids, metric), role_positions(pair, role)
+        base = runner.score(scorer)
+        wires = _Wires(runner, pair, place, senders, receivers)
+        for sender in senders:
+            kept = wires.send(sender, others=others)
+            patched = wires.direct(scorer, kept, norm) if LOGITS in receivers else wires.receive(scorer, kept)
+            rows.append(
+                {
+                    "pair": pair.name,
+                    **pair.meta,
+                    "sender": sender.name,
+                    "receivers": " ".join(node.name for node in receivers),
+                    "role": role,
+                    "norm": norm,
+                    "others": others,
+                    "metric": metric_name(scorer.metric),
+                    "base_value": base.value,
+                    "patched_value": patched.value,
+                    "effect": patched.value - base.value,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _refuse(engine: Engine, senders: Sequence[Node], receivers: Sequence[Node], norm: str, others: str) -> None:
+    for node in senders:
+        if node.site not in SENDERS:
+            raise InputError(f"site {node.site!r} cannot send", expected=", ".join(SENDERS))
+        engine.handle.arch.site(node.site, node.layer)
+    inside = [node for node in receivers if node != LOGITS]
+    for node in inside:
+        if node.site not in RECEIVERS:
+            raise InputError(f"site {node.site!r} cannot receive", expected=", ".join((*RECEIVERS, "logits")))
+        engine.handle.arch.site(node.site, node.layer)
+    if not receivers or (inside and LOGITS in receivers):
+        raise InputError("receivers", expected="parts inside the network, or LOGITS alone", found=list(receivers))
+    late = [sender.name for sender in senders if inside and all(not _behind(sender, node) for node in inside)]
+    if late:
+        raise InputError("a sender has no receiver behind it", expected="receivers in later parts", found=late)
+    if norm not in ("frozen", "recomputed") or others not in ("frozen", "live"):
+        raise InputError("norm and others", expected="frozen or recomputed; frozen or live", found=f"{norm}, {others}")
+    if norm == "frozen" and inside:
+        raise InputError("a frozen norm is defined for LOGITS only", expected="norm='recomputed'")
+
+
+def _behind(sender: Node, receiver: Node) -> bool:
+    """Whether a receiver reads what a sender wrote."""
+    if receiver.layer != sender.layer:
+        return receiver.layer > sender.layer
+    return sender.site in ("z", "attn_out") and receiver.site == "mlp_out"
+
+
+class _Wires:
+    """The base run's values, the source's, and both runs of a sender."""
+
+    def __init__(
+        self, engine: Engine, pair: Pair, place: Place, senders: Sequence[Node], receivers: Sequence[Node]
+    ) -> None:
+        self._engine, self._pair, self._place, self._receivers = engine, pair, place, receivers
+        n_layers = engine.handle.n_layers
+        self._last: SiteKey = ("resid_post", n_layers - 1)
+        outputs = [(site, layer) for site in ("attn_out", "mlp_out") for layer in range(n_layers)]
+        self._base = engine.values(pair.base.ids, [*outputs, self._last])
+        self._source = engine.values(pair.source.ids, [(node.site, node.layer) for node in senders])
+
+    def send(self, sender: Node, *, others: str) -> dict[SiteKey, Tensor]:
+        """What reaches the receivers when the sender has the source's value."""
+        key = (sender.site, sender.layer)
+        values = self._source[key][list(self._place.source)]
+        values = values if sender.head is None else values[:, sender.head]
+        edits: dict[SiteKey, Edit] = {key: Replace(self._place.base, values, sender.head)}
+        kept: dict[SiteKey, Tensor] = {}
+        wanted = {(node.site, node.layer) for node in self._receivers if node != LOGITS} or {self._last}
+        if others == "frozen":
+            for site, layer in self._base:
+                if site != "resid_post" and _behind(sender, Node(site, layer)):
+                    edits[site, layer] = _Hold(self._base[site, layer])
+        for at in wanted:
+            edits[at] = _Keep(kept, at, edits.get(at))
+        self._engine.run(torch.tensor([self._pair.base.ids]), edits=edits)
+        return kept
+
+    def receive(self, scorer: Scorer, kept: dict[SiteKey, Tensor]) -> AnswerScore:
+        """Score the run in which the receivers have what was kept."""
+        positions = tuple(range(len(self._pair.base.ids)))
+        cell = []
+        for node in self._receivers:
+            values = kept[node.site, node.layer][0]
+            values = values if node.head is None else values[:, node.head]
+            cell.append(Patch(node.site, node.layer, positions, values, node.head))
+        return self._engine.sweep(scorer, [tuple(cell)])[0]
+
+    def direct(self, scorer: Scorer, kept: dict[SiteKey, Tensor], norm: str) -> AnswerScore:
+        """Score the read-out of what was kept at the last prompt token."""
+        handle = self._engine.handle
+        resid, base = kept[self._last][0, -1], self._base[self._last][-1]
+        with torch.inference_mode():
+            logits = handle.unembed(self._engine.readers(scorer)[-1])
+            frozen = norm == "frozen" and handle.arch.final_norm is not None
+            logits[0] = _read_with_scale_of(handle, resid, base) if frozen else handle.unembed(resid)
+            return scorer.from_logits(logits[None])[0]
+
+
+def _read_with_scale_of(handle: ModelHandle, resid: Tensor, base: Tensor) -> Tensor:
+    """The logits of `resid` when the final norm divides it by the scale of `base`."""
+    arch = handle.arch
+    reading = read_norm(arch.final_norm)
+    centred = resid.float() - resid.float().mean() if reading.centred else resid.float()
+    normed = reading.gain * centred / reading.scale(base) + (0 if reading.bias is None else reading.bias)
+    normed = normed.to(resid.dtype)
+    logits = arch.unembedding(normed if arch.project_out is None else arch.project_out(normed))
+    return (logits if arch.softcap is None else arch.softcap * torch.tanh(logits / arch.softcap)).float()
+
+
+class _Hold:
+    """An edit that puts the base run's value back."""
+
+    def __init__(self, value: Tensor) -> None:
+        self._value = value
+
+    def __call__(self, value: Tensor) -> Tensor:
+        return self._value[None].expand_as(value).to(value)
+
+
+class _Keep:
+    """An edit that notes a value before another edit, if any, is applied."""
+
+    def __init__(self, kept: dict[SiteKey, Tensor], key: SiteKey, then: Edit | None) -> None:
+        self._kept, self._key, self._then = kept, key, then
+
+    def __call__(self, value: Tensor) -> Tensor:
+        self._kept[self._key] = value.detach()
+        return value if self._then is None else self._then(value)

@@ -1,0 +1,75 @@
+"""Stores hold what a run gives and know their model; a tuned lens comes nearer to the model than the plain one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from latentkt.errors import DataError, InputError, RunError
+from latentkt.internals import answer_lens, collect, engine_of, load_tuned_lens, open_store, train_tuned_lens
+from latentkt.internals.lens import LensRun
+from latentkt.models import encode
+from tests.internals.making import tiny_pair
+from tests.models.tiny import tiny_handle
+
+WORDS = ("the chemist did not win", "an old man is at the door", "in the end no one did", "to read or not to read")
+
+
+def runs_of(handle):
+    pair = tiny_pair(handle)
+    return [LensRun(pair.base, pair.answers, {"item": "a"}), LensRun(pair.source, pair.answers, {"item": "b"})]
+
+
+def test_a_store_holds_the_values_of_a_run_and_refuses_another_model(tmp_path):
+    handle = tiny_handle("llama", bos=True)
+    runs = runs_of(handle)
+    store = collect(handle, runs, tmp_path / "store", sites=("resid_post", "k"), layers=[0, 2])
+    assert store.keys == [("resid_post", 0), ("resid_post", 2), ("k", 0), ("k", 2)]
+    assert store.rows["is_special"].sum() == 2 and set(store.rows.loc[store.rows["is_special"], "position"]) == {0}
+    for n, run in enumerate(runs):
+        truth = engine_of(handle, "reference").values(run.prompt.ids, [("k", 2)])["k", 2]
+        np.testing.assert_allclose(store["k", 2][store.rows["prompt"] == n], truth, atol=1e-5)
+    with pytest.raises(RunError, match="exists"):
+        collect(handle, runs, tmp_path / "store")
+    with pytest.raises(DataError, match="another model"):
+        open_store(tmp_path / "store", handle=tiny_handle("llama", seed=1, bos=True))
+    with pytest.raises(InputError, match="does not hold"):
+        store["z", 0]
+
+
+def test_a_store_of_chosen_positions_and_without_specials(tmp_path):
+    handle = tiny_handle("llama", bos=True)
+    runs = runs_of(handle)
+    last = collect(handle, runs, tmp_path / "last", positions="last")
+    assert list(last.rows["position"]) == [len(run.prompt.ids) - 1 for run in runs]
+    role = collect(handle, runs, tmp_path / "role", positions="constraint")
+    assert set(role.rows["role"]) == {"constraint"}
+    plain = collect(handle, runs, tmp_path / "plain", specials=False)
+    assert not plain.rows["is_special"].any()
+    for options, words in (
+        ({"sites": ("pattern",)}, "patterns"),
+        ({"positions": [99]}, "position"),
+        ({"positions": "x"}, "no act"),
+    ):
+        with pytest.raises(InputError, match=words):
+            collect(handle, runs, tmp_path / "bad", **options)
+    assert not (tmp_path / "bad").exists()
+
+
+def test_a_tuned_lens_is_nearer_to_the_model_and_belongs_to_it(tmp_path):
+    handle = tiny_handle("llama")
+    prompts = [encode(handle, text, chat=False) for text in WORDS for _ in range(2)]
+    lens, table = train_tuned_lens(handle, prompts, steps=150, learning_rate=5e-3)
+    assert (table["kl_tuned"] < 0.8 * table["kl_logit"]).all()
+    found = load_tuned_lens(lens.save(tmp_path / "lens.safetensors"), handle)
+    rows, _ = answer_lens(handle, runs_of(handle), translate=found)
+    plain, _ = answer_lens(handle, runs_of(handle))
+    assert (rows["lens"] == "tuned").all() and torch.equal(found.matrix, lens.matrix)
+    last = rows["layer"] == handle.n_layers - 1
+    np.testing.assert_allclose(rows[last]["log_odds"], plain[last]["log_odds"], atol=1e-6)
+    assert (rows[~last]["log_odds"] - plain[~last]["log_odds"]).abs().max() > 1e-3
+    with pytest.raises(DataError, match="another model"):
+        load_tuned_lens(tmp_path / "lens.safetensors", tiny_handle("llama", seed=1))
+    with pytest.raises(InputError, match="prompts to train on"):
+        train_tuned_lens(handle, prompts[:1])
