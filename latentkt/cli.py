@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from latentkt.errors import LatentKTError
 
 # Name of the subcommand -> one line of help. The module is imported only when the command is used.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "corpus": "count keys and tasks in a corpus, and turn counts into priors",
+}
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
