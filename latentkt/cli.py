@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",
     "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
+    "corpus": "count keys and tasks in a corpus, and turn counts into priors",
 }
 
 

@@ -1,4 +1,4 @@
-"""From text to priors: read a corpus, match keys and tasks, count, merge, and estimate priors with their uncertainty."""
+"""From text to priors: read a corpus, match keys and tasks, count, merge, estimate priors with uncertainty."""
 
 from __future__ import annotations
 
@@ -6,11 +6,27 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "Counts": "counts",
     "Form": "patterns",
+    "InfiniGramClient": "infinigram",
+    "InfiniGramIndex": "infinigram",
+    "LogRatio": "ratio",
+    "Matching": "matching",
     "Patterns": "patterns",
+    "PhraseCounts": "phrases",
+    "PriorRatio": "priors",
+    "Priors": "priors",
+    "concordance": "hits",
+    "count_corpus": "local",
+    "count_phrases": "phrases",
+    "count_texts": "counter",
     "find_patterns": "patterns",
+    "good_turing_missing_mass": "priors",
+    "load_counts": "counts",
     "load_patterns": "patterns",
+    "log_prior_ratio": "priors",
     "path_name": "patterns",
+    "estimate_priors": "priors",
     "split_path": "patterns",
 }
 
