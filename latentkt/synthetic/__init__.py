@@ -1,0 +1,53 @@
+"""Worlds with a known prior: corpora with exact counts, the exact predictor, and small transformers trained on them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from latentkt.synthetic.actions import ActionConfig, ActionStream, ActionWorld, make_action_world
+    from latentkt.synthetic.checks import Check, check_run
+    from latentkt.synthetic.corpus import corpus_patterns, corpus_statistics, write_corpus
+    from latentkt.synthetic.exact import bayes_dominance, path_likelihood
+    from latentkt.synthetic.make import WorldConfig, count_levels, make_world
+    from latentkt.synthetic.network import Network, NetworkConfig
+    from latentkt.synthetic.pathmodel import fact_model, path_model
+    from latentkt.synthetic.presets import PRESETS, Preset, preset
+    from latentkt.synthetic.rrun import RTestConfig, run_r_test
+    from latentkt.synthetic.rstream import PathStream
+    from latentkt.synthetic.rtest import verdict
+    from latentkt.synthetic.run import network_folder, open_stream, run_preset, run_summary
+    from latentkt.synthetic.rworld import PathWorld, make_path_world
+    from latentkt.synthetic.streams import FactStream
+    from latentkt.synthetic.sweep import run_sweep
+    from latentkt.synthetic.training import Trained, TrainingConfig, train
+    from latentkt.synthetic.world import Cluster, Relation, World, load_world
+
+_HOME = {
+    "actions": ("ActionConfig", "ActionStream", "ActionWorld", "make_action_world"),
+    "checks": ("Check", "check_run"),
+    "corpus": ("corpus_patterns", "corpus_statistics", "write_corpus"),
+    "exact": ("bayes_dominance", "path_likelihood"),
+    "make": ("WorldConfig", "count_levels", "make_world"),
+    "network": ("Network", "NetworkConfig"),
+    "pathmodel": ("fact_model", "path_model"),
+    "presets": ("PRESETS", "Preset", "preset"),
+    "rrun": ("RTestConfig", "run_r_test"),
+    "rstream": ("PathStream",),
+    "rtest": ("verdict",),
+    "run": ("network_folder", "open_stream", "run_preset", "run_summary"),
+    "rworld": ("PathWorld", "make_path_world"),
+    "streams": ("FactStream",),
+    "sweep": ("run_sweep",),
+    "training": ("Trained", "TrainingConfig", "train"),
+    "world": ("Cluster", "Relation", "World", "load_world"),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+__all__ = sorted(_MODULE)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE[name]}"), name)
