@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",
     "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
+    "synthetic": "train small transformers on worlds with a known prior, and measure them",
 }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from latentkt.results import Run
 
-__all__ = ["Check", "check_run"]
+__all__ = ["Check", "check_run", "expect", "patch_ratios"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +86,47 @@ def _figure(
     return pick(chosen, statistic)
 
 
-def _check(name: str, row: Mapping[str, float], at_least: float = -math.inf, at_most: float = math.inf) -> Check:
+def expect(
+    run: Run,
+    name: str,
+    statistic: str,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    *,
+    cluster: str,
+    pairing: str = "opposed",
+    pairs: str = "unseen",
+) -> Check:
+    """Hold a pooled figure of a run against bounds.
+
+    Args:
+        run: A synthetic run.
+        name: What the check is called.
+        statistic: One of table `fits`.
+        at_least: Lower bound.
+        at_most: Upper bound.
+        cluster: Name of a cluster, or "all".
+        pairing: "same" or "opposed".
+        pairs: "unseen" or "seen".
+    """
+    row = _figure(run, statistic, cluster=cluster, pairing=pairing, pairs=pairs)
     return Check(name, float(row["value"]), (float(row["low"]), float(row["high"])), at_least, at_most)
 
 
 def _small(run: Run) -> list[Check]:
     error = "trap_error_given_both_probes"
-    same = {"cluster": "all", "pairing": "same"}
     return [
-        _check("trap error, r > 6, both probes right, independent", _figure(run, error, cluster=INDEPENDENT), 0.5),
-        _check("the same, co-occurring", _figure(run, error, cluster=COOCCURRING), at_most=0.1),
-        *_patch_ratios(run),
-        _check("same-polarity slope, held out", _figure(run, "slope", **same), 0.9, 1.6),
-        _check("the same in probability space", _figure(run, "slope_probability", **same), 0.9, 1.15),
+        expect(run, "trap error, r > 6, both probes right, independent", error, 0.5, cluster=INDEPENDENT),
+        expect(run, "the same, co-occurring", error, at_most=0.1, cluster=COOCCURRING),
+        *patch_ratios(run),
+        expect(run, "same-polarity slope, held out", "slope", 0.9, 1.6, cluster="all", pairing="same"),
+        expect(run, "the same in probability space", "slope_probability", 0.9, 1.15, cluster="all", pairing="same"),
         *_loss_gaps(run),
     ]
 
 
-def _patch_ratios(run: Run) -> list[Check]:
+def patch_ratios(run: Run) -> list[Check]:
+    """How much farther the constraint word moves the log-odds where opposed keys co-occur: over 2 in every network."""
     checks = []
     for seed in run.identity["seeds"]["networks"]:
         patch = {
@@ -130,15 +153,13 @@ def _loss_gaps(run: Run) -> list[Check]:
 
 
 def _uninformative(run: Run) -> list[Check]:
-    place = {"cluster": INDEPENDENT}
     return [
-        _check("own-relation coefficient, opposed pairs", _figure(run, "own_relation", **place), 0.9, 1.35),
-        _check("other-relation coefficient, opposed pairs", _figure(run, "other_relation", **place), at_most=0.25),
-        _check("lambda, opposed pairs", _figure(run, "lambda", **place), -0.5, 0.5),
-        _check("trap error, r > 6", _figure(run, "trap_error", **place), 0.9),
+        expect(run, "own-relation coefficient, opposed pairs", "own_relation", 0.9, 1.35, cluster=INDEPENDENT),
+        expect(run, "other-relation coefficient, opposed pairs", "other_relation", at_most=0.25, cluster=INDEPENDENT),
+        expect(run, "lambda, opposed pairs", "lambda", -0.5, 0.5, cluster=INDEPENDENT),
+        expect(run, "trap error, r > 6", "trap_error", 0.9, cluster=INDEPENDENT),
     ]
 
 
 def _long(run: Run) -> list[Check]:
-    same = {"cluster": "all", "pairing": "same"}
-    return [_check("same-polarity slope, held out", _figure(run, "slope", **same), 0.95, 1.15)]
+    return [expect(run, "same-polarity slope, held out", "slope", 0.95, 1.15, cluster="all", pairing="same")]

@@ -10,7 +10,7 @@ import numpy as np
 from latentkt.errors import InputError
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
 
 __all__ = [
     "Estimate",
@@ -61,7 +61,7 @@ class KeyBootstrap:
         second: Int[np.ndarray, " item"],
         *,
         group: Int[np.ndarray, " item"] | None = None,
-        replicates: int = 500,
+        replicates: int = 300,
         seed: int = 0,
     ) -> None:
         number = len(first)
@@ -74,6 +74,12 @@ class KeyBootstrap:
             places = places.reshape(2, -1)
             drawn = rng.multinomial(len(keys), np.full(len(keys), 1 / len(keys)), size=replicates)
             self.weights[:, here] = drawn[:, places[0]] * drawn[:, places[1]]
+
+    def select(self, here: Bool[np.ndarray, " item"]) -> KeyBootstrap:
+        """The same replicates for some of the items."""
+        part = object.__new__(KeyBootstrap)
+        part.weights = self.weights[:, here]
+        return part
 
     def interval(self, value: float, replicates: np.ndarray, n: int) -> Estimate:
         """A value with the percentiles of its replicates (those that are not defined are left out)."""
@@ -129,8 +135,8 @@ def least_squares_draws(
 def _solve(y: np.ndarray, design: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Coefficients, R² and residual spread for each row of weights; NaN where a replicate has no unique answer."""
     weights = weights / np.maximum(weights.sum(1, keepdims=True), 1e-300)
-    gram = np.einsum("bi,ip,iq->bpq", weights, design, design, optimize=True)
-    moment = np.einsum("bi,ip,i->bp", weights, design, y, optimize=True)
+    gram = _gram(weights, design)
+    moment = weights @ (design * y[:, None])
     sound = np.linalg.cond(gram) < 1e12
     coefficients = np.full(moment.shape, np.nan)
     coefficients[sound] = np.linalg.solve(gram[sound], moment[sound][..., None])[..., 0]
@@ -142,6 +148,11 @@ def _solve(y: np.ndarray, design: np.ndarray, weights: np.ndarray) -> np.ndarray
     return np.column_stack([coefficients, r2, np.sqrt(residual)])
 
 
+def _gram(weights: np.ndarray, design: np.ndarray) -> np.ndarray:
+    size = design.shape[1]
+    return (weights @ (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)).reshape(-1, size, size)
+
+
 def logistic_slope(
     dominance: Float[np.ndarray, " item"], log_ratio: Float[np.ndarray, " item"], boot: KeyBootstrap
 ) -> dict[str, Estimate]:
@@ -150,7 +161,7 @@ def logistic_slope(
     Training calibrates probabilities, so noise in the scores steepens the line in log-odds but not this one.
 
     Returns:
-        Estimates of `slope_probability` and `lambda_probability`.
+        Estimates of `slope_probability` and `lambda_probability`; NaN where log r does not vary.
 
     Example:
         >>> x = np.linspace(-3, 3, 9)
@@ -158,10 +169,12 @@ def logistic_slope(
         >>> round(logistic_slope(1.5 * x - 0.5, x, boot)["slope_probability"].value, 4)
         1.5
     """
+    number = len(dominance)
+    if np.ptp(log_ratio) == 0:
+        return dict.fromkeys(("slope_probability", "lambda_probability"), Estimate(np.nan, np.nan, np.nan, number))
     target = 1 / (1 + np.exp(-dominance))
     value = _newton(target, log_ratio, np.ones((1, len(target))))[0]
     spread = _newton(target, log_ratio, boot.weights)
-    number = len(target)
     return {
         "slope_probability": boot.interval(value[1], spread[:, 1], number),
         "lambda_probability": boot.interval(-value[0], -spread[:, 0], number),
@@ -175,8 +188,7 @@ def _newton(target: np.ndarray, x: np.ndarray, weights: np.ndarray, steps: int =
     for _ in range(steps):
         chance = 1 / (1 + np.exp(-np.clip(coefficients @ design.T, -50, 50)))
         gradient = (weights * (target - chance)) @ design
-        curvature = np.einsum("bi,ip,iq->bpq", weights * chance * (1 - chance), design, design, optimize=True)
-        curvature += 1e-12 * np.eye(2)
+        curvature = _gram(weights * chance * (1 - chance), design) + 1e-12 * np.eye(2)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         coefficients += np.clip(step, -2, 2)
         if np.max(np.abs(step)) < 1e-10:

@@ -111,10 +111,18 @@ class Network(nn.Module):
 
 def to_hugging_face(network: Network) -> Any:
     """The same network as a `GPT2LMHeadModel`: equal logits (tested)."""
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers import GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(_config_of(network))
+    model.load_state_dict(_renamed(network))
+    return model.eval()
+
+
+def _config_of(network: Network) -> Any:
+    from transformers import GPT2Config
 
     size = network.config
-    config = GPT2Config(
+    return GPT2Config(
         vocab_size=network.vocabulary,
         n_positions=size.context,
         n_embd=size.width,
@@ -127,10 +135,9 @@ def to_hugging_face(network: Network) -> Any:
         eos_token_id=NEWLINE,
         pad_token_id=PAD,
         tie_word_embeddings=False,
+        architectures=["GPT2LMHeadModel"],
+        dtype="float32",
     )
-    model = GPT2LMHeadModel(config)
-    model.load_state_dict(_renamed(network))
-    return model.eval()
 
 
 def _renamed(network: Network) -> dict[str, Tensor]:
@@ -180,5 +187,10 @@ def tokenizer_of(vocabulary: Vocabulary) -> Any:
 
 def export(network: Network, vocabulary: Vocabulary, folder: Path) -> None:
     """Write an ordinary Hugging Face folder: safetensors, config, tokenizer."""
-    to_hugging_face(network).save_pretrained(folder)
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    _config_of(network).save_pretrained(folder)
+    state = {name: tensor.contiguous() for name, tensor in _renamed(network).items()}
+    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer_of(vocabulary).save_pretrained(folder)

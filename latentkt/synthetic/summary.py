@@ -75,7 +75,7 @@ def _row(found: Estimate) -> dict[str, float | int]:
 
 def _boot(part: pd.DataFrame) -> KeyBootstrap:
     return KeyBootstrap(
-        part["shortcut"].to_numpy(), part["correct"].to_numpy(), group=part["seed"].to_numpy(), replicates=300
+        part["shortcut"].to_numpy(), part["correct"].to_numpy(), group=part["seed"].to_numpy()
     )
 
 
@@ -85,49 +85,55 @@ def _statistics(part: pd.DataFrame) -> dict[str, Estimate]:
     found = _law(y, own, boot)
     both = {"own_relation": own, "other_relation": part["log_other_ratio"].to_numpy()}
     if not np.isnan(both["other_relation"]).any():
-        regression = least_squares(y, both, boot)
+        regression = _fit(y, both, boot)
         found |= {name: regression[name] for name in both}
     for name in ("order_bias", "off_options"):
         found[name] = weighted_mean(part[name].to_numpy(), boot)
     if part["pairing"].iloc[0] == "opposed":
-        found |= _trap_statistics(part)
+        found |= _trap_statistics(part, boot)
     return found
 
 
 def _law(y: np.ndarray, own: np.ndarray, boot: KeyBootstrap) -> dict[str, Estimate]:
     """dominance = s log r - λ."""
-    fit = least_squares(y, {"slope": own}, boot)
+    fit = _fit(y, {"slope": own}, boot)
     intercept = fit["intercept"]
     fit["lambda"] = Estimate(-intercept.value, -intercept.high, -intercept.low, intercept.n)
     del fit["intercept"]
     return {**fit, **logistic_slope(y, own, boot)}
 
 
-def _trap_statistics(part: pd.DataFrame) -> dict[str, Estimate]:
-    ratio = part["log_prior_ratio"]
-    known = part["knows_shortcut"] & part["knows_correct"]
+def _fit(y: np.ndarray, regressors: dict[str, np.ndarray], boot: KeyBootstrap) -> dict[str, Estimate]:
+    """Least squares; all NaN for a group too small or too uniform to have one (a tiny world may have such groups)."""
+    try:
+        return least_squares(y, regressors, boot)
+    except InputError:
+        nothing = Estimate(math.nan, math.nan, math.nan, len(y))
+        return dict.fromkeys(("intercept", *regressors, "r2", "residual_sd"), nothing)
+
+
+def _trap_statistics(part: pd.DataFrame, boot: KeyBootstrap) -> dict[str, Estimate]:
+    ratio = part["log_prior_ratio"].to_numpy()
+    known = (part["knows_shortcut"] & part["knows_correct"]).to_numpy()
     trap = ratio > math.log(TRAP_RATIO)
-    found = {
-        "trap_error": _mean(part[trap], "error", share_of=True),
-        "trap_error_given_both_probes": _mean(part[trap & known], "error", share_of=True),
-        "consistent_error": _mean(part[ratio < 0], "error", share_of=True),
-        "constraint_patch_nats": _mean(part[trap], "constraint_patch"),
-    }
+    places = {"trap_error": trap, "trap_error_given_both_probes": trap & known, "consistent_error": ratio < 0}
     for low, high in zip(BANDS[:-1], BANDS[1:], strict=True):
         here = (ratio > low) & (ratio <= high)
-        found[f"error_band_{low:g}_{high:g}"] = _mean(part[here], "error", share_of=True)
-        found[f"error_band_{low:g}_{high:g}_given_both_probes"] = _mean(part[here & known], "error", share_of=True)
+        places |= {f"error_band_{low:g}_{high:g}": here, f"error_band_{low:g}_{high:g}_given_both_probes": here & known}
+    found = {name: share(*_select(part, "error", here, boot)) for name, here in places.items()}
+    found["constraint_patch_nats"] = weighted_mean(*_select(part, "constraint_patch", trap, boot))
     for name in TV:
-        found[f"{name}_above_1"] = _mean(part[ratio > 0], name)
+        found[f"{name}_above_1"] = weighted_mean(*_select(part, name, ratio > 0, boot))
     return found
 
 
-def _mean(part: pd.DataFrame, column: str, *, share_of: bool = False) -> Estimate:
-    part = part[part[column].notna()]
-    if not len(part):
-        return Estimate(math.nan, math.nan, math.nan, 0)
-    values, boot = part[column].to_numpy(), _boot(part)
-    return share(values, boot) if share_of else weighted_mean(values, boot)
+def _select(
+    part: pd.DataFrame, column: str, here: np.ndarray, boot: KeyBootstrap
+) -> tuple[np.ndarray, KeyBootstrap]:
+    """A column where it exists, and the replicates that belong to it."""
+    values = part[column].to_numpy(dtype=float)
+    here = here & ~np.isnan(values)
+    return values[here], boot.select(here)
 
 
 def summarise(fits: pd.DataFrame, networks: pd.DataFrame) -> dict[str, Any]:
