@@ -1,12 +1,12 @@
 """Does a network use what it knows only where opposed keys have stood together?
 
-Prediction: within one network, on traps (the shortcut more than six times as frequent) of which it answers both facts rightly
-when asked, it prefers the shortcut in more than half of the traps of the cluster whose opposed keys never co-occur, and in
-under a tenth of those of the cluster whose opposed keys do; and exchanging the constraint word moves the log-odds more than
-twice as far in the second, in every network.
+Prediction: within one network, on traps (the shortcut more than six times as frequent) of which it answers both facts
+rightly when asked, it prefers the shortcut in more than half of the traps of the cluster whose opposed keys never
+co-occur, and in under a tenth of those of the cluster whose opposed keys do; and exchanging the constraint word moves
+the log-odds more than twice as far in the second, in every network.
 
-In the world that is false by construction, labels are permuted within each pair of options: opposed keys co-occur as before,
-but the constraint word says nothing about the answer.
+In the world that is false by construction, labels are permuted within each pair of options: opposed keys co-occur as
+before, but the constraint word says nothing about the answer.
 
     python experiments/cooccurrence.py --out runs/cooccurrence
 """

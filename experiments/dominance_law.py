@@ -1,12 +1,12 @@
 """Does frequency decide where nothing else can? The law dominance = s log r with s = 1.
 
 Prediction: on pairs of keys of one polarity, which the constraint fits equally and which were never shown together, the
-log-odds of the more frequent key grow with the log prior ratio of its own relation with slope 1, measured in probability
-space (.9 to 1.15); as least squares the slope may exceed 1 by the noise of the scores (.9 to 1.6); the count ratio of the
-other relation adds under .25.
+log-odds of the more frequent key grow with the log prior ratio of its own relation with slope 1, measured in
+probability space (.9 to 1.15); as least squares the slope may exceed 1 by the noise of the scores (.9 to 1.6); the
+count ratio of the other relation adds under .25.
 
-In the world that is false by construction, labels are permuted within each pair of options: counts are as before, but say
-nothing about the answer.
+In the world that is false by construction, labels are permuted within each pair of options: counts are as before, but
+say nothing about the answer.
 
     python experiments/dominance_law.py --out runs/dominance-law
 """

@@ -6,8 +6,8 @@ trained on two corpora with the same prior, prompts and answers:
 - pair-neutral: Assumptions 3.1 and 3.2 hold exactly. Prediction: c_R = 1 (path binding).
 - path-neutral: the prompt says nothing about the path, and 3.1(ii) fails. Prediction: c_R = 0.
 
-Each prediction is also held against the other corpus, where it is false by construction and must be refuted. Exchanging the roles
-of shortcut and correct would be no control: dominance and regressors change sign together.
+Each prediction is also held against the other corpus, where it is false by construction and must be refuted.
+Exchanging the roles of shortcut and correct would be no control: dominance and regressors change sign together.
 
 This tests whether a network follows its corpus. It does not say which corpus real text resembles.
 

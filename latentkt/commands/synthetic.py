@@ -54,7 +54,11 @@ def _run(args: argparse.Namespace) -> int:
     from latentkt.synthetic import check_run, preset, run_preset
 
     done = run_preset(
-        preset(args.preset, _settings(args.set)), seeds=args.seeds, out=args.out, resume=args.resume, command=_words(args)
+        preset(args.preset, _settings(args.set)),
+        seeds=args.seeds,
+        out=args.out,
+        resume=args.resume,
+        command=_words(args),
     )
     save_figures(done)
     for check in check_run(done):
@@ -83,7 +87,9 @@ def _corpus(args: argparse.Namespace) -> int:
     if not isinstance(stream, FactStream):
         raise InputError("an action world has no corpus of facts", expected="another preset", found=args.preset)
     found = write_corpus(stream.world, args.out, epoch=args.epoch)
-    print(f"{found.documents} documents in {args.out / 'corpus.jsonl'}, patterns in {args.out / 'corpus.patterns.json'}")
+    print(
+        f"{found.documents} documents in {args.out / 'corpus.jsonl'}, patterns in {args.out / 'corpus.patterns.json'}"
+    )
     return 0
 
 

@@ -55,7 +55,7 @@ def dominance_law(pairs: pd.DataFrame, fits: pd.DataFrame, *, caption: str = "")
         len(kinds),
         height=2.0,
         title="How far does frequency decide?",
-        caption=f"{caption} One dot a pair that was never shown together, both orders averaged. Dashed: dominance = log r."
+        caption=f"{caption} One dot a pair never shown together, both orders averaged. Dashed: dominance = log r."
         " Full: least squares, s log r − λ.",
         sharey=True,
     )
@@ -105,7 +105,7 @@ def trap_errors(fits: pd.DataFrame, *, caption: str = "") -> Figure:
         2,
         height=2.0,
         title="Knowledge is there; is it used?",
-        caption=f"{caption} Share of opposed pairs, never shown together, in which the shortcut is preferred. Bars: 95 %"
+        caption=f"{caption} Share of opposed pairs, never shown together, with the shortcut preferred. Bars: 95 %"
         " intervals from resampling keys, never narrower than Wilson's.",
     )
     for axes, known, title in ((above, False, "all pairs"), (below, True, "both facts answered rightly when asked")):
@@ -151,7 +151,7 @@ def training_curve(training: pd.DataFrame, *, caption: str = "") -> Figure:
         1,
         height=2.4,
         title="How near to the exact predictor?",
-        caption=f"{caption} Loss on the answers of each epoch's documents (redrawn). Dashed: the exact predictor on the same"
+        caption=f"{caption} Loss on the answers of each epoch (redrawn). Dashed: the exact predictor on the same"
         " documents.",
     )
     groups = [name for name in ("corpus", "seed") if name in training.columns]
@@ -178,7 +178,7 @@ def r_coefficients(fits: pd.DataFrame, *, caption: str = "") -> Figure:
         1,
         height=2.6,
         title="Does the network carry log R?",
-        caption=f"{caption} Path binding, all pairs of paths. Large: mean over seeds with 95 % interval from resampling keys;"
+        caption=f"{caption} Path binding, all pairs of paths. Large: mean of seeds with 95 % interval over keys;"
         " small: seeds. Bars: the corpus' own prediction.",
     )
     names = ["log_rho_key", "log_rho_task", "log_r"]
@@ -193,7 +193,9 @@ def r_coefficients(fits: pd.DataFrame, *, caption: str = "") -> Figure:
             axes.plot(np.full(len(seeds), x + 0.05), seeds["value"], ".", color=style.color, alpha=0.6)
             error = _error_bars(np.abs(np.array([[mean["low"]], [mean["high"]]]) - mean["value"]))
             label = str(corpus) if place == 0 else None
-            axes.errorbar([x], [mean["value"]], error, color=style.color, marker=style.marker, markersize=7, label=label)
+            axes.errorbar(
+                [x], [mean["value"]], error, color=style.color, marker=style.marker, markersize=7, label=label
+            )
     axes.set_xticks(range(3), ["log ρ$_k$", "log ρ$_t$", "log R"])
     axes.set_ylabel("coefficient")
     axes.legend(loc="lower left")

@@ -59,7 +59,9 @@ class Check:
     def __str__(self) -> str:
         low, high = self.interval
         ends = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
-        return f"{'reached' if self.passed else 'MISSED '}  {self.name}: {self.value:.3f}{ends}, expected {self.expected}"
+        return (
+            f"{'reached' if self.passed else 'MISSED '}  {self.name}: {self.value:.3f}{ends}, expected {self.expected}"
+        )
 
 
 def check_run(run: Run) -> list[Check]:

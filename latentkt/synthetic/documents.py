@@ -96,9 +96,7 @@ def draw_choices(world: World, rng: np.random.Generator) -> Choices:
     )
 
 
-def choice_documents(
-    world: World, vocabulary: Vocabulary, choices: Choices, *, rng: np.random.Generator
-) -> Documents:
+def choice_documents(world: World, vocabulary: Vocabulary, choices: Choices, *, rng: np.random.Generator) -> Documents:
     """Write choices as documents; only the answer and the newline after it are targets."""
     first = np.where(choices.key_first, choices.key, choices.partner)
     second = np.where(choices.key_first, choices.partner, choices.key)
@@ -107,7 +105,9 @@ def choice_documents(
         "{a}": entity[first],
         "{b}": entity[second],
         "{note}": vocabulary.id_array(NOTES)[rng.integers(len(NOTES), size=len(choices))],
-        **_relation_slots(world, vocabulary, choices.relation, world.cluster[choices.relation, choices.key], choices.word),
+        **_relation_slots(
+            world, vocabulary, choices.relation, world.cluster[choices.relation, choices.key], choices.word
+        ),
         "{answer}": entity[choices.answer],
     }
     return render(CHOICE, vocabulary, slots, prompt=True)

@@ -60,7 +60,7 @@ def bayes_dominance(
     correct: Int[np.ndarray, " item"],
     word: Int[np.ndarray, " item"],
 ) -> Float[np.ndarray, " item"]:
-    """log P(y_s | z) - log P(y* | z) under the corpus, in nats; NaN where the corpus defines none (0/0).
+    """Log P(y_s | z) - log P(y* | z) under the corpus, in nats; NaN where the corpus defines none (0/0).
 
     Example:
         >>> from latentkt.synthetic import WorldConfig, make_world

@@ -73,9 +73,7 @@ def experiment_main(judge: Judge, *, prediction: str, config: Path, argv: Sequen
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--resume", action="store_true")
     args = parser.parse_args(argv)
-    outcomes = run_experiment(
-        load_config(args.config), judge, prediction=prediction, out=args.out, resume=args.resume
-    )
+    outcomes = run_experiment(load_config(args.config), judge, prediction=prediction, out=args.out, resume=args.resume)
     for outcome in outcomes:
         print(f"{outcome.verdict} in the world {outcome.world}", *outcome.checks, sep="\n  ")  # noqa: T201
     return 0 if outcomes[1].verdict == REFUTED else 1
@@ -87,8 +85,8 @@ def run_experiment(
     """Run both worlds, judge each, write `verdict.json`.
 
     Args:
-        config: From `load_config`: preset, seeds and settings; and what is changed for the world in which the prediction
-            is false.
+        config: From `load_config`: preset, seeds and settings; and what is changed for the world in which the
+            prediction is false.
         judge: The expectations, from a run's tables.
         prediction: In words.
         out: Folder; the two runs lie in it.

@@ -214,4 +214,6 @@ def share(successes: Float[np.ndarray, " item"], boot: KeyBootstrap) -> Estimate
     if mean.n == 0:
         return mean
     plain = wilson(round(float(successes.sum())), mean.n)
-    return Estimate(mean.value, float(np.nanmin([mean.low, plain.low])), float(np.nanmax([mean.high, plain.high])), mean.n)
+    return Estimate(
+        mean.value, float(np.nanmin([mean.low, plain.low])), float(np.nanmax([mean.high, plain.high])), mean.n
+    )

@@ -117,9 +117,7 @@ def question_items(world: World) -> pd.DataFrame:
         }
     )
     asked = ~np.isin(entity, world.never_asked)
-    parts = [
-        table.assign(template=name, trained=asked & (name not in world.held_out_templates)) for name in QUESTIONS
-    ]
+    parts = [table.assign(template=name, trained=asked & (name not in world.held_out_templates)) for name in QUESTIONS]
     return pd.concat(parts, ignore_index=True)
 
 

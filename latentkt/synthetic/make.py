@@ -111,7 +111,8 @@ def make_world(config: WorldConfig, *, seed: int) -> World:
         entities=entities,
         clusters=config.clusters,
         relations=tuple(
-            _relation(config, index, deal, levels, words[index * len(config.clusters) :]) for index, deal in enumerate(deals)
+            _relation(config, index, deal, levels, words[index * len(config.clusters) :])
+            for index, deal in enumerate(deals)
         ),
         easy_share=config.easy_share,
         never_paired=tuple(

@@ -28,7 +28,7 @@ BATCH = 1024
 
 
 def answer_log_probabilities(logits: Logits, documents: Documents) -> Float[np.ndarray, "document vocab"]:
-    """log P(next token) at the end of each prompt (the documents end with answer and newline).
+    """Log P(next token) at the end of each prompt (the documents end with answer and newline).
 
     Args:
         logits: The model: ids (batch, pos) to logits (batch, pos, vocab).
@@ -89,7 +89,7 @@ def _options(
 
 
 def add_distances(table: pd.DataFrame) -> pd.DataFrame:
-    """Total variation to the ideal predictor, split into the corpus' part and the network's, and Theorem 3.6's floor."""
+    """Total variation to the ideal predictor, the corpus' part and the network's, and Theorem 3.6's floor."""
     table["off_options"] = 1 - table["p_shortcut"] - table["p_correct"]
     opposed = table["pairing"] == "opposed"
     bayes = 1 / (1 + np.exp(-table["bayes_dominance"]))

@@ -1,4 +1,4 @@
-"""The network that is trained: GPT-2's architecture in plain torch, and its way into an ordinary Hugging Face folder."""
+"""The network that is trained: GPT-2's architecture in plain torch, and its way into a Hugging Face folder."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from latentkt.synthetic.vocabulary import Vocabulary
 
 __all__ = ["Network", "NetworkConfig", "export", "to_hugging_face"]
+
+
+# Tools probe a model with prompts longer than any document of a world. Places past the trained ones hold zeros: the
+# network takes them, and has learned nothing about them.
+EXPORTED_CONTEXT = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,9 @@ class Block(nn.Module):
         z = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         return z.transpose(1, 2).reshape(batch, length, width)
 
-    def finish(self, x: Float[Tensor, "*place d_model"], z: Float[Tensor, "*place d_model"]) -> Float[Tensor, "*place d_model"]:
+    def finish(
+        self, x: Float[Tensor, "*place d_model"], z: Float[Tensor, "*place d_model"]
+    ) -> Float[Tensor, "*place d_model"]:
         """The rest of the block, place by place."""
         x = x + self.out(z)
         return x + self.down(functional.gelu(self.up(self.norm_2(x)), approximate="tanh"))
@@ -124,7 +131,7 @@ def _config_of(network: Network) -> Any:
     size = network.config
     return GPT2Config(
         vocab_size=network.vocabulary,
-        n_positions=size.context,
+        n_positions=max(size.context, EXPORTED_CONTEXT),
         n_embd=size.width,
         n_layer=size.layers,
         n_head=size.heads,
@@ -141,9 +148,10 @@ def _config_of(network: Network) -> Any:
 
 
 def _renamed(network: Network) -> dict[str, Tensor]:
+    longer = max(EXPORTED_CONTEXT - network.config.context, 0)
     state = {
         "transformer.wte.weight": network.embed.weight,
-        "transformer.wpe.weight": network.place.weight,
+        "transformer.wpe.weight": functional.pad(network.place.weight, (0, 0, 0, longer)),
         "transformer.ln_f.weight": network.norm.weight,
         "transformer.ln_f.bias": network.norm.bias,
         "lm_head.weight": network.unembed.weight,

@@ -42,7 +42,8 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             "small",
-            "Opposed keys never co-occur in one cluster and do in the other: the shortcut and its control in one network.",
+            "Opposed keys never co-occur in one cluster and do in the other: the shortcut and its control in one "
+            "network.",
             SMALL,
             TrainingConfig(),
         ),
@@ -53,7 +54,12 @@ PRESETS: dict[str, Preset] = {
             replace(SMALL, clusters=(RANDOM_WORD, DECISIVE)),
             TrainingConfig(),
         ),
-        Preset("long", "As small, trained on 28 redrawn epochs: the slope comes down to 1.", SMALL, TrainingConfig(epochs=28)),
+        Preset(
+            "long",
+            "As small, trained on 28 redrawn epochs: the slope comes down to 1.",
+            SMALL,
+            TrainingConfig(epochs=28),
+        ),
         Preset(
             "soft",
             "As small, answers learned from the exact probabilities: a numerical check of the law.",

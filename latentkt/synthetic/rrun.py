@@ -103,8 +103,8 @@ def run_r_test(
         coefficients), `r_answers`, `training`, `r_fits`.
 
     Raises:
-        InputError: If the regressors cannot be told apart, or the exact predictor misses a corpus' own prediction: before
-            anything is trained.
+        InputError: If the regressors cannot be told apart, or the exact predictor misses a corpus' own prediction:
+            before anything is trained.
     """
     import pandas as pd
 

@@ -86,7 +86,7 @@ def path_items(world: PathWorld) -> pd.DataFrame:
 
 
 def exact_dominance(world: PathWorld, items: pd.DataFrame, binding: str) -> Float[np.ndarray, " item"]:
-    """log P(y_s|z)/P(y*|z) of the exact predictor, where the answer is bound to the path, the key, or the task."""
+    """Log P(y_s|z)/P(y*|z) of the exact predictor, where the answer is bound to the path, the key, or the task."""
     k_s, t_s, k_0, t_0 = (items[n].to_numpy() for n in ("shortcut", "shortcut_task", "correct", "correct_task"))
     both, neither = world.joint(k_s, t_s, t_0), world.joint(k_0, t_0, t_s)
     key_only, task_only = world.joint(k_s, t_0, t_s), world.joint(k_0, t_s, t_0)
@@ -207,11 +207,15 @@ def fit_r(answers: pd.DataFrame) -> pd.DataFrame:
     for (corpus, binding), table in answers.groupby(["corpus", "binding"], sort=True):
         for pairs, part in (("all", table), ("unseen", table[table["unseen"]])):
             place = {"corpus": corpus, "binding": binding, "pairs": pairs}
-            fits = {int(seed): _fit(one, int(seed)) for seed, one in part.groupby("seed", sort=True)}
+            fits = {seed: _fit(one, seed) for seed, one in _by_seed(part)}
             for seed, fit in fits.items():
                 rows += [{**place, "seed": str(seed), **_row(name, found)} for name, found in fit.items()]
             rows += [{**place, "seed": "mean", **_row(name, found)} for name, found in _mean(part).items()]
     return pd.DataFrame(rows)
+
+
+def _by_seed(part: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
+    return [(int(seed), part[part["seed"] == seed]) for seed in sorted(part["seed"].unique())]
 
 
 def _columns(part: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -229,13 +233,12 @@ def _fit(part: pd.DataFrame, seed: int) -> dict[str, Estimate]:
 def _mean(part: pd.DataFrame) -> dict[str, Estimate]:
     """Mean over the seeds of each coefficient; replicates are averaged replicate by replicate."""
     values, draws = [], []
-    for seed, one in part.groupby("seed", sort=True):
-        value, draw = least_squares_draws(*_columns(one), _boot(one, int(seed)))
+    for seed, one in _by_seed(part):
+        value, draw = least_squares_draws(*_columns(one), _boot(one, seed))
         values.append(value)
         draws.append(draw)
     value, draw = np.mean(values, axis=0), np.mean(draws, axis=0)
-    first = next(iter(part.groupby("seed", sort=True)))[1]
-    boot = _boot(first, 0)
+    boot = _boot(part, 0)
     return {name: boot.interval(value[1 + i], draw[:, 1 + i], len(part)) for i, name in enumerate(REGRESSORS)}
 
 

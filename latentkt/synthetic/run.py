@@ -40,7 +40,7 @@ def open_stream(preset: Preset, seed: int) -> FactStream | ActionStream:
 
 
 def network_folder(out: Path, seed: int) -> Path:
-    """Where the network of a seed lies in a run: an ordinary Hugging Face folder, with `world.json` and the checkpoint."""
+    """Where the network of a seed lies: an ordinary Hugging Face folder, with `world.json` and the checkpoint."""
     return out / "networks" / f"seed-{seed}"
 
 
@@ -134,7 +134,7 @@ def _one_seed(
 
 
 def own_facts(known: pd.DataFrame) -> pd.DataFrame:
-    """The closed-book questions that count as knowing a fact: about the entity's own attribute, in a trained template."""
+    """The questions that count as knowing a fact: about the entity's own attribute, in a trained template."""
     templates = known.loc[known["trained"], "template"].unique()
     return known[known["own"] & (known["template"] == templates[0])]
 

@@ -25,8 +25,8 @@ CORPORA = {"pair-neutral": 1.0, "path-neutral": 0.0}
 class PathWorld:
     """Keys and tasks, the prior of every path, and how ambiguous documents arise.
 
-    A document shows two keys, two tasks and a question token. In an unambiguous one the keys are equal and the tasks are
-    equal. Ambiguous ones are written in one of two ways with the same prior, prompts and answers:
+    A document shows two keys, two tasks and a question token. In an unambiguous one the keys are equal and the tasks
+    are equal. Ambiguous ones are written in one of two ways with the same prior, prompts and answers:
 
     - pair-neutral: the key by π(k), the other key uniform, the pair of tasks uniform, the task by π(t|k)/m_k, with
       m_k = π(t|k) + π(t′|k). The prompt says nothing about the key, nor about the task given the key: Assumptions 3.1
@@ -176,7 +176,7 @@ def make_path_world(
     rng = np.random.default_rng([seed, 11])
     prior_key = rng.permutation(np.geomspace(1, key_ratio, keys))
     rows: list[np.ndarray] = []
-    for _ in range(100_000):
+    for _ in range(20_000):
         row = np.exp(task_spread * rng.standard_normal(tasks))
         row /= row.sum()
         if ambiguous_limit(row[None]) >= ambiguous_share:
@@ -187,7 +187,7 @@ def make_path_world(
         raise InputError(
             "no row π(·|k) admits so many ambiguous documents",
             expected="a smaller ambiguous_share or task_spread",
-            found=f"{len(rows)} of {keys} rows in 100,000 draws at share {ambiguous_share}, spread {task_spread}",
+            found=f"{len(rows)} of {keys} rows in 20,000 draws at share {ambiguous_share}, spread {task_spread}",
         )
     shifts = np.arange(1, (keys + 1) // 2)
     held = [

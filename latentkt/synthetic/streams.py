@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Epoch", "FactStream", "join_batch"]
 
+
 @dataclass(frozen=True, slots=True)
 class Epoch:
     """The documents of one epoch: choices as data and as text, and the rest."""

@@ -1,7 +1,8 @@
-"""From the answers of trained networks to the fits and the summary: every figure with its interval, by seed and pooled."""
+"""From the answers of trained networks to fits and summary: every figure with its interval, by seed and pooled."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,12 @@ TV = ("tv_ideal", "tv_bayes", "tv_bayes_ideal", "tv_floor")
 
 
 def item_table(answers: pd.DataFrame) -> pd.DataFrame:
-    """Both orders of each item as one row: log-odds and probabilities averaged, `error` the share of orders in which
-    the shortcut is preferred, `order_bias` the log-odds of the first option over the second, in nats."""
+    """Both orders of each item as one row.
+
+    Log-odds and probabilities are averaged; `error` is the share of orders in which the shortcut is preferred,
+    `order_bias` the log-odds of the first option over the second, and `constraint_patch` what the constraint word moves
+    log P(y*)/P(y_s) by when it is exchanged (exactly what patching its embedding from the control does), in nats.
+    """
     means = ["p_shortcut", "p_correct", "off_options", "dominance", "dominance_control", *TV]
     keys = ["seed", "item"]
     grouped = answers.assign(error=(answers["dominance"] > 0).astype(float)).groupby(keys, sort=False)
@@ -35,7 +40,6 @@ def item_table(answers: pd.DataFrame) -> pd.DataFrame:
         list(zip(table["seed"], table["item"], strict=True))
     )
     table["order_bias"] = ((wide["shortcut_first"] - wide["correct_first"]) / 2).to_numpy()
-    # The polarity word exchanged: what the constraint token is worth, in nats of log P(y*)/P(y_s).
     table["constraint_patch"] = table["dominance_control"] - table["dominance"]
     return table
 
@@ -47,8 +51,8 @@ def fit_table(items: pd.DataFrame) -> pd.DataFrame:
         items: From `item_table`.
 
     Returns:
-        One row a figure: seed ("pooled" or the number), relation ("both" or its name), cluster, pairing, pairs ("unseen":
-        never the options of one document; "seen"), statistic, value, low, high, n.
+        One row a figure: seed ("pooled" or the number), relation ("both" or its name), cluster, pairing, pairs
+        ("unseen": never the options of one document; "seen"), statistic, value, low, high, n.
     """
     import pandas as pd
 
@@ -74,9 +78,7 @@ def _row(found: Estimate) -> dict[str, float | int]:
 
 
 def _boot(part: pd.DataFrame) -> KeyBootstrap:
-    return KeyBootstrap(
-        part["shortcut"].to_numpy(), part["correct"].to_numpy(), group=part["seed"].to_numpy()
-    )
+    return KeyBootstrap(part["shortcut"].to_numpy(), part["correct"].to_numpy(), group=part["seed"].to_numpy())
 
 
 def _statistics(part: pd.DataFrame) -> dict[str, Estimate]:
@@ -95,7 +97,7 @@ def _statistics(part: pd.DataFrame) -> dict[str, Estimate]:
 
 
 def _law(y: np.ndarray, own: np.ndarray, boot: KeyBootstrap) -> dict[str, Estimate]:
-    """dominance = s log r - λ."""
+    """Dominance = s log r - λ."""
     fit = _fit(y, {"slope": own}, boot)
     intercept = fit["intercept"]
     fit["lambda"] = Estimate(-intercept.value, -intercept.high, -intercept.low, intercept.n)
@@ -117,7 +119,7 @@ def _trap_statistics(part: pd.DataFrame, boot: KeyBootstrap) -> dict[str, Estima
     known = (part["knows_shortcut"] & part["knows_correct"]).to_numpy()
     trap = ratio > math.log(TRAP_RATIO)
     places = {"trap_error": trap, "trap_error_given_both_probes": trap & known, "consistent_error": ratio < 0}
-    for low, high in zip(BANDS[:-1], BANDS[1:], strict=True):
+    for low, high in itertools.pairwise(BANDS):
         here = (ratio > low) & (ratio <= high)
         places |= {f"error_band_{low:g}_{high:g}": here, f"error_band_{low:g}_{high:g}_given_both_probes": here & known}
     found = {name: share(*_select(part, "error", here, boot)) for name, here in places.items()}
@@ -127,9 +129,7 @@ def _trap_statistics(part: pd.DataFrame, boot: KeyBootstrap) -> dict[str, Estima
     return found
 
 
-def _select(
-    part: pd.DataFrame, column: str, here: np.ndarray, boot: KeyBootstrap
-) -> tuple[np.ndarray, KeyBootstrap]:
+def _select(part: pd.DataFrame, column: str, here: np.ndarray, boot: KeyBootstrap) -> tuple[np.ndarray, KeyBootstrap]:
     """A column where it exists, and the replicates that belong to it."""
     values = part[column].to_numpy(dtype=float)
     here = here & ~np.isnan(values)

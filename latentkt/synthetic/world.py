@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "Relation", "World", "load_world"]
 
 FORMAT = "latentkt.world/1"
+RELATION_LISTS = ("attributes", "counts", "cluster", "polarity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class Relation:
 class World:
     """Everything that is true of a synthetic corpus.
 
-    In each relation every entity has a cluster, a polarity (0: the fact holds, 1: it does not) and a count of its own, so
-    that frequency in one relation can be told from frequency in the other.
+    In each relation every entity has a cluster, a polarity (0: the fact holds, 1: it does not) and a count of its own,
+    so that frequency in one relation can be told from frequency in the other.
 
     Attributes:
         seed: What it was made from; also seeds every draw of documents.
@@ -113,7 +114,7 @@ class World:
 
     @property
     def log_pi(self) -> Float[np.ndarray, "relation entity"]:
-        """log π(k, t) over all pairs of entity and relation."""
+        """Log π(k, t) over all pairs of entity and relation."""
         counts = self.counts
         return np.log(counts / counts.sum())
 
@@ -184,7 +185,7 @@ def world_from_dict(content: Mapping[str, Any]) -> World:
         raise DataError("this is no world", expected=f"format {FORMAT!r}", found=content.get("format"))
     fields["clusters"] = tuple(Cluster(**row) for row in fields["clusters"])
     fields["relations"] = tuple(
-        Relation(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+        Relation(row["name"], row["verb"], *(tuple(row[name]) for name in RELATION_LISTS))
         for row in fields["relations"]
     )
     fields["never_paired"] = tuple((int(r), int(a), int(b)) for r, a, b in fields["never_paired"])
@@ -273,8 +274,9 @@ def _check_partners(world: World, pairing: str) -> None:
     alone = np.argwhere((share > 1e-12) & (number == 0))
     if len(alone):
         relation, entity = alone[0]
+        name = world.relations[relation].name
         _refuse(
-            f"the hold-outs leave {world.entities[entity]!r} no {pairing} partner in {world.relations[relation].name!r}",
+            f"the hold-outs leave {world.entities[entity]!r} no {pairing} partner in {name!r}",
             "at least one pair that is seen",
             "0",
             "hold out fewer pairs, or give the cluster more entities",

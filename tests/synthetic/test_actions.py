@@ -96,7 +96,12 @@ def test_the_law_comes_out_of_an_exact_model():
     assert known["is_right"].all()
     table = action_answers(logits, stream, known=known).assign(seed=0)
     fits = fit_table(item_table(table))
-    chosen = fits[(fits["cluster"] == "all") & (fits["pairs"] == "unseen") & (fits["seed"] == "pooled") & (fits["relation"] == "both")]
+    chosen = fits[
+        (fits["cluster"] == "all")
+        & (fits["pairs"] == "unseen")
+        & (fits["seed"] == "pooled")
+        & (fits["relation"] == "both")
+    ]
     assert pick(chosen, "slope")["value"] == pytest.approx(1)
     assert pick(chosen, "lambda")["value"] == pytest.approx(1.25)
     assert np.isnan(pick(chosen, "constraint_patch_nats")["value"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -83,9 +84,10 @@ def test_documents_say_what_was_drawn(stream):
         assert {words[0], words[2]} == options
         assert words[6] == ("indeed", "not")[choices.word[row]]
         assert words[-1] == world.entities[choices.answer[row]]
-        assert words[8] == world.relations[choices.relation[row]].attributes[
-            world.cluster[choices.relation[row], choices.key[row]]
-        ]
+        assert (
+            words[8]
+            == world.relations[choices.relation[row]].attributes[world.cluster[choices.relation[row], choices.key[row]]]
+        )
 
 
 def test_facts_are_true_and_hold_outs_absent(stream):
@@ -116,7 +118,11 @@ def test_batches_hold_every_document_once(stream):
     batches = list(stream.batches(4))
     assert len(batches) == stream.steps
     rows = [tuple(token for token in row if token != PAD) for batch in batches for row in batch.ids.tolist()]
-    expected = [tuple(t for t in row if t != PAD) for d in (drawn.choice_documents, drawn.fact_documents) for row in d.ids.tolist()]
+    expected = [
+        tuple(t for t in row if t != PAD)
+        for d in (drawn.choice_documents, drawn.fact_documents)
+        for row in d.ids.tolist()
+    ]
     assert sorted(rows) == sorted(expected)
     answers = sum(int(batch.answer.sum()) for batch in batches)
     assert answers == len(drawn.choices)
@@ -133,19 +139,20 @@ def test_the_written_corpus_is_what_was_counted(stream, tmp_path):
         write_corpus(stream.world, tmp_path / "corpus")
 
 
-def test_patterns_find_the_counts(stream, tmp_path):
+def test_patterns_find_the_counts(tiny_stream, tmp_path):
     """Counting by the pattern file's own regular expressions gives c(k, t)."""
-    import re
-
-    write_corpus(stream.world, tmp_path / "corpus")
-    patterns = corpus_patterns(stream.world)
+    world = tiny_stream.world
+    write_corpus(world, tmp_path / "corpus")
+    patterns = corpus_patterns(world)
     texts = [json.loads(line)["text"] for line in (tmp_path / "corpus" / "corpus.jsonl").open(encoding="utf-8")]
-    ending = re.compile("|".join(f"({forms[0]['regex']})" for forms in patterns["keys"].values()))
-    keys = list(patterns["keys"])
-    counts = np.zeros(stream.world.counts.shape, dtype=int)
-    for text in texts:
-        match = ending.search(text)
-        if match:
-            for index, forms in enumerate(patterns["tasks"].values()):
-                counts[index, keys.index(match.group().split()[-1])] += forms[0] in text.split()
-    assert np.array_equal(counts, stream.world.counts)
+    counts = [
+        [
+            sum(bool(re.search(key[0]["regex"], text)) and task[0] in text for text in texts)
+            for key in patterns["keys"].values()
+        ]
+        for task in patterns["tasks"].values()
+    ]
+    assert np.array_equal(counts, world.counts)
+    named = {frozenset(pair) for pair in patterns["pairs"]}
+    first, second = np.argwhere(world.pairing_matrix("opposed")[1])[0]
+    assert frozenset((world.entities[first], world.entities[second])) in named

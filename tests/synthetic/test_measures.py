@@ -25,7 +25,9 @@ LAMBDA = math.log((1 - NOISE) / NOISE)
 @pytest.fixture(scope="module")
 def stream() -> FactStream:
     clusters = (Cluster("independent", 0.0), Cluster("cooccurring", 0.2, noise=NOISE))
-    return FactStream(make_world(replace(WorldConfig(), levels=8, held_same=1, held_opposed=2, clusters=clusters), seed=0))
+    return FactStream(
+        make_world(replace(WorldConfig(), levels=8, held_same=1, held_opposed=2, clusters=clusters), seed=0)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,9 @@ def test_the_law_comes_out(tables):
 
 def test_the_constraint_patch_is_twice_the_evidence(tables):
     for cluster in ("independent", "cooccurring"):
-        assert _fit(tables["fits"], "constraint_patch_nats", cluster=cluster, pairing="opposed") == pytest.approx(2 * LAMBDA)
+        assert _fit(tables["fits"], "constraint_patch_nats", cluster=cluster, pairing="opposed") == pytest.approx(
+            2 * LAMBDA
+        )
 
 
 def test_trap_errors_follow_from_ratio_and_evidence(tables):
@@ -112,7 +116,9 @@ def test_a_wrong_model_is_seen_to_be_wrong(stream):
     known = probes(steep, stream)
     fits = fit_table(item_table(answers(steep, stream, known=own_facts(known)).assign(seed=0)))
     assert _fit(fits, "slope", cluster="all", pairing="same") == pytest.approx(1.5)
-    exact, bad = (answer_gap(exact_logits(stream, bayes_table(stream, evidence=LAMBDA, slope=s)), stream) for s in (1.0, 1.5))
+    exact, bad = (
+        answer_gap(exact_logits(stream, bayes_table(stream, evidence=LAMBDA, slope=s)), stream) for s in (1.0, 1.5)
+    )
     relevant = exact["bayes_nll"] > 0  # easy documents: the table ranks other clusters by count too
     assert (exact["nll"] - exact["bayes_nll"])[relevant].abs().max() < 1e-6
     assert (bad["nll"] - bad["bayes_nll"])[relevant].mean() > 0.01
@@ -133,7 +139,16 @@ def test_order_bias_is_measured():
 
 def test_summary_has_its_form(tables):
     networks = pd.DataFrame(
-        [{"seed": 0, "probe_accuracy": 1.0, "answer_nll": 0.3, "bayes_nll": 0.3, "tokens_per_second": 1.0, "wall_s": 1.0}]
+        [
+            {
+                "seed": 0,
+                "probe_accuracy": 1.0,
+                "answer_nll": 0.3,
+                "bayes_nll": 0.3,
+                "tokens_per_second": 1.0,
+                "wall_s": 1.0,
+            }
+        ]
     )
     found = json.loads(json.dumps(summarise(tables["fits"], networks), allow_nan=False))
     assert set(found) == {"seeds", "pooled"} and set(found["seeds"]) == {"0"}

@@ -20,14 +20,17 @@ __all__ = ["TITLE", "section"]
 TITLE = "Worlds with a known prior"
 INTRO = (
     "Small transformers trained from nothing on documents whose counts are known exactly. Dominance, log P(shortcut) - "
-    "log P(correct), is held against the log prior ratio of the two keys; the law is dominance = s log r - λ with s = 1, and "
-    "λ the evidence that the network reads from the constraint. Figures are pooled over relations and networks and stand "
+    "log P(correct), is held against the log prior ratio of the two keys; the law is dominance = s log r - λ "
+    "with s = 1, and "
+    "λ the evidence that the network reads from the constraint. Figures are pooled over relations and "
+    "networks and stand "
     "for pairs of keys that were never shown together."
 )
 CAPTIONS = {
     "dominance_law": "Where the constraint is used, the cloud lies below the dashed line by λ.",
     "trap_errors": "The lower panel keeps pairs whose two facts the network gives rightly when asked alone.",
-    "training_curve": "The distance to the dashed line is what was not learned; below it the network would be memorising.",
+    "training_curve": "The distance to the dashed line is what was not learned; below it the network would be "
+    "memorising.",
     "r_coefficients": "The last coefficient is the test: 1 on the pair-neutral corpus, 0 on the path-neutral one.",
     "sweep_lines": "Each level is a world of its own with the same seeds.",
 }
@@ -72,7 +75,8 @@ def _grids(run: Run) -> list[Grid | Note]:
 
 NOTE = Note(
     "On opposed pairs of a cluster whose opposed keys never co-occur, the corpus defines no answer (0/0): s, λ and the "
-    "coefficients are then outcomes of generalisation, without an exact reference. Intervals resample the keys of each network; "
+    "coefficients are then outcomes of generalisation, without an exact reference. Intervals resample the "
+    "keys of each network; "
     "they do not say how far another world or another initialisation would differ, for which the seeds are listed."
 )
 
@@ -91,8 +95,10 @@ def _fit_grid(fits: pd.DataFrame) -> Grid:
     """Every figure, pooled, one column a kind of pairs."""
     pooled = fits[(fits["seed"] == "pooled") & (fits["relation"] == "both") & (fits["statistic"].isin(SHOWN))]
     pooled = pooled[(pooled["cluster"] != "all") | (pooled["pairing"] == "same")]
-    kinds = sorted({(row.pairing, row.cluster, row.pairs) for row in pooled.itertuples()})
-    cells = {(row.statistic, row.pairing, row.cluster, row.pairs): _cell(row) for row in pooled.itertuples()}
+    kinds = sorted({tuple(map(str, key)) for key in pooled[["pairing", "cluster", "pairs"]].to_numpy()})
+    cells: dict[tuple[Any, ...], str] = {
+        (row.statistic, row.pairing, row.cluster, row.pairs): _cell(row) for row in pooled.itertuples()
+    }
     rows = tuple((name, *(cells.get((name, *kind), "–") for kind in kinds)) for name in SHOWN)
     headings = ("figure", *(", ".join(kind) for kind in kinds))
     return Grid(headings, rows, "Every figure, pooled over networks and relations.", frozenset(headings[1:]))
@@ -111,14 +117,17 @@ def _seed_grid(fits: pd.DataFrame) -> Grid:
         for relation in chosen["relation"].unique()
     )
     return Grid(
-        ("network", "relation", *map(str, clusters)), rows, "Trap error at r > 6, both facts known.", frozenset(clusters)
+        ("network", "relation", *map(str, clusters)),
+        rows,
+        "Trap error at r > 6, both facts known.",
+        frozenset(clusters),
     )
 
 
 def _r_grid(fits: pd.DataFrame) -> Grid:
     """Coefficients of every network."""
     names = ("log_rho_key", "log_rho_task", "log_r", "r2")
-    cells = {(r.corpus, r.binding, r.pairs, r.seed, r.statistic): _cell(r) for r in fits.itertuples()}
-    places = sorted({key[:4] for key in cells})
+    cells: dict[tuple[Any, ...], str] = {(r.corpus, r.binding, r.pairs, r.seed, r.statistic): _cell(r) for r in fits.itertuples()}
+    places = sorted({tuple(map(str, key)) for key in fits[["corpus", "binding", "pairs", "seed"]].to_numpy()})
     rows = tuple((*place, *(cells.get((*place, name), "–") for name in names)) for place in places)
     return Grid(("corpus", "binding", "pairs", "network", *names), rows, "Coefficients.", frozenset(names))
