@@ -51,10 +51,10 @@ class Check:
             '0.9 to 1.6'
         """
         if math.isinf(self.at_most):
-            return f"at least {self.at_least:g}"
+            return f"at least {self.at_least:.3g}"
         if math.isinf(self.at_least):
-            return f"at most {self.at_most:g}"
-        return f"{self.at_least:g} to {self.at_most:g}"
+            return f"at most {self.at_most:.3g}"
+        return f"{self.at_least:.3g} to {self.at_most:.3g}"
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -119,10 +119,18 @@ def _small(run: Run) -> list[Check]:
     error = "trap_error_given_both_probes"
     return [
         expect(run, "trap error, r > 6, both probes right, independent", error, 0.5, cluster=INDEPENDENT),
-        expect(run, "the same, co-occurring", error, at_most=0.1, cluster=COOCCURRING),
+        expect(run, "trap error, r > 6, both probes right, co-occurring", error, at_most=0.1, cluster=COOCCURRING),
         *patch_ratios(run),
         expect(run, "same-polarity slope, held out", "slope", 0.9, 1.6, cluster="all", pairing="same"),
-        expect(run, "the same in probability space", "slope_probability", 0.9, 1.15, cluster="all", pairing="same"),
+        expect(
+            run,
+            "same-polarity slope in probability space, held out",
+            "slope_probability",
+            0.9,
+            1.15,
+            cluster="all",
+            pairing="same",
+        ),
         *_loss_gaps(run),
     ]
 

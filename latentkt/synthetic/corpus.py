@@ -61,24 +61,28 @@ def corpus_statistics(world: World, epoch: Epoch) -> CorpusStatistics:
     return CorpusStatistics(answered, together, len(ids) + len(epoch.fact_documents.ids))
 
 
-def corpus_patterns(world: World) -> dict[str, Any]:
-    """Patterns with which `latentkt corpus count --scope document` finds c(k, t) in the text.
+def corpus_patterns(world: World, *, mentions: bool = False) -> dict[str, Any]:
+    """Patterns that count the text of a world in scope `document`; a task is the verb of a relation.
 
-    A key is an entity in the place of the answer, a task the verb of a relation; named pairs are the opposed keys of a
-    cluster.
+    Args:
+        world: The world.
+        mentions: False: a key is an entity in the place of the answer, so that documents with (key, task) are c(k, t).
+            True: a key is an entity anywhere, and pairs are the opposed keys of each cluster, so that documents with both
+            say how often they stood together.
     """
-    keys = {name: [{"regex": rf"\? {name}$"}] for name in world.entities}
     tasks = {relation.name: [relation.verb] for relation in world.relations}
-    pairs = sorted({
-        (world.entities[min(a, b)], world.entities[max(a, b)])
-        for matrix in world.pairing_matrix("opposed")
-        for a, b in zip(*np.nonzero(matrix), strict=True)
-    })  # fmt: skip
-    return {"keys": keys, "tasks": tasks, "exclude": {}, "pairs": [list(pair) for pair in pairs]}
+    if not mentions:
+        keys: dict[str, list[Any]] = {name: [{"regex": rf"\? {name}$"}] for name in world.entities}
+        return {"keys": keys, "tasks": tasks, "exclude": {}, "pairs": []}
+    opposed = np.argwhere(np.triu(world.pairing_matrix("opposed").any(0)))
+    pairs = [[world.entities[first], world.entities[second]] for first, second in opposed]
+    return {"keys": {name: [name] for name in world.entities}, "tasks": tasks, "exclude": {}, "pairs": pairs}
 
 
 def write_corpus(world: World, folder: Path, *, epoch: int = 0) -> CorpusStatistics:
-    """Write an epoch as `corpus.jsonl` (text, id, source), `corpus.patterns.json` and `world.json`.
+    """Write an epoch as `corpus.jsonl` (text, id, source), with its patterns and `world.json`.
+
+    `corpus.patterns.json` counts answers, `mentions.patterns.json` who stands with whom (see `corpus_patterns`).
 
     Args:
         world: The world.
@@ -99,8 +103,9 @@ def write_corpus(world: World, folder: Path, *, epoch: int = 0) -> CorpusStatist
         for line in _lines(stream, drawn):
             file.write(line + "\n")
     temporary.rename(folder / "corpus.jsonl")
-    patterns = json.dumps(corpus_patterns(world), indent=1, ensure_ascii=False)
-    (folder / "corpus.patterns.json").write_text(patterns + "\n", encoding="utf-8")
+    for name, mentions in (("corpus", False), ("mentions", True)):
+        patterns = json.dumps(corpus_patterns(world, mentions=mentions), indent=1, ensure_ascii=False)
+        (folder / f"{name}.patterns.json").write_text(patterns + "\n", encoding="utf-8")
     world.save(folder / "world.json")
     return statistics
 

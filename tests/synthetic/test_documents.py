@@ -153,6 +153,23 @@ def test_patterns_find_the_counts(tiny_stream, tmp_path):
         for task in patterns["tasks"].values()
     ]
     assert np.array_equal(counts, world.counts)
-    named = {frozenset(pair) for pair in patterns["pairs"]}
-    first, second = np.argwhere(world.pairing_matrix("opposed")[1])[0]
-    assert frozenset((world.entities[first], world.entities[second])) in named
+
+
+def test_the_counter_of_the_library_gives_back_the_priors(tiny_stream, tmp_path):
+    """The loop closes: text -> counts -> the counts that the world was written with."""
+    corpus = pytest.importorskip("latentkt.corpus")
+    from latentkt.cli import main
+
+    world = tiny_stream.world
+    found = write_corpus(world, tmp_path)
+    for name in ("corpus", "mentions"):
+        patterns, out = str(tmp_path / f"{name}.patterns.json"), str(tmp_path / name)
+        assert main(["corpus", "count", str(tmp_path / "corpus.jsonl"), "--patterns", patterns, "--out", out]) == 0
+    answers, mentions = (corpus.load_counts(tmp_path / name) for name in ("corpus", "mentions"))
+    counted = [[answers.pair(f"{key}:{task.name}", "document") for key in world.entities] for task in world.relations]
+    assert np.array_equal(counted, world.counts)
+    together = found.together.sum(0)
+    pairs = corpus_patterns(world, mentions=True)["pairs"]
+    expected = [together[world.entities.index(a), world.entities.index(b)] for a, b in pairs]
+    assert [mentions.key_pair(a, b, "document") for a, b in pairs] == expected
+    assert sum(expected) > 0
