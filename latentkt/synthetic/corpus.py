@@ -67,8 +67,8 @@ def corpus_patterns(world: World, *, mentions: bool = False) -> dict[str, Any]:
     Args:
         world: The world.
         mentions: False: a key is an entity in the place of the answer, so that documents with (key, task) are c(k, t).
-            True: a key is an entity anywhere, and pairs are the opposed keys of each cluster, so that documents with both
-            say how often they stood together.
+            True: a key is an entity anywhere, and pairs are the opposed keys of each cluster, so that documents with
+            both say how often they stood together.
     """
     tasks = {relation.name: [relation.verb] for relation in world.relations}
     if not mentions:

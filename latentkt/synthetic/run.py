@@ -18,7 +18,7 @@ from latentkt.synthetic.measure import answer_gap, answers, probes
 from latentkt.synthetic.network import export
 from latentkt.synthetic.streams import FactStream
 from latentkt.synthetic.summary import fit_table, item_table, summarise
-from latentkt.synthetic.training import train
+from latentkt.synthetic.training import check_device, train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,10 +70,11 @@ def run_preset(
 
     Raises:
         InputError: If no seed, or one twice, is given, or the world cannot be.
-        RunError: If training stops.
+        RunError: If the device does not exist, the folder is taken, or training stops.
     """
     if not seeds or len(set(seeds)) != len(seeds):
         raise InputError("seeds", expected="one or more, each once", found=list(seeds))
+    check_device(preset.training.device)
     streams = [open_stream(preset, seed) for seed in seeds]  # refuses impossible worlds before anything is written
     metadata = {"kind": "synthetic", "preset": preset.name, "options": _plain(preset),
                 "seeds": {"networks": list(seeds)}, "model": _model(preset)}  # fmt: skip

@@ -139,7 +139,7 @@ def train(stream: Stream, config: TrainingConfig, *, seed: int, folder: Path, ba
         RunError: If the loss is not finite (the checkpoint of the last good epoch is kept), the checkpoint belongs
             to another training, or the device does not exist.
     """
-    _check_device(config.device)
+    check_device(config.device)
     before = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     try:
@@ -283,7 +283,12 @@ class _Training:
         )
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """Refuse a device that this machine does not have.
+
+    Raises:
+        RunError: It names those that there are.
+    """
     kind = device.split(":")[0]
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there.get(kind, False):

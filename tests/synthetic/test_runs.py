@@ -72,6 +72,29 @@ def test_the_saved_network_opens_and_answers_as_measured(smoke):
     assert min(abs(value - row["dominance"]) for value in found) < 1e-4
 
 
+def test_open_model_reads_the_saved_network(smoke):
+    """The library's own opening checks pass, and string scores agree with the tables' odds up to the terminator."""
+    models = pytest.importorskip("latentkt.models")
+    from latentkt.synthetic import load_world
+
+    folder = network_folder(smoke.path, 0)
+    handle = models.open_model(str(folder))
+    world = load_world(folder / "world.json")
+    row = smoke.tables["choices"].query("order == 'correct_first' and pairing == 'same'").iloc[3]
+    relation = next(r for r in world.relations if r.name == row["relation"])
+    shortcut, correct = (world.entities[int(row[role])] for role in ("shortcut", "correct"))
+    attribute = relation.attributes[relation.cluster[int(row["correct"])]]
+    word = ("indeed", "not")[int(row["word"])]
+    scores = []
+    for note in ("scholar", "teacher", "writer", "member", "visitor", "resident"):
+        text = f"{correct} or {shortcut} : {note} did {word} {relation.verb} {attribute} ?"
+        encoded = models.encode(handle, text, chat=False, spans={})
+        answers = models.encode_answers(handle, encoded, f" {correct}", f" {shortcut}")
+        assert len(answers.correct_ids) == 2  # the name and the newline, which the network knows
+        scores.append(-float(models.score_answers(handle, [encoded], [answers]).first_token_log_odds[0]))
+    assert min(abs(score - row["dominance"]) for score in scores) < 1e-4
+
+
 def _tiny():
     return replace(preset("smoke"), world=TINY, training=replace(TINY_TRAINING, epochs=2))
 
@@ -117,6 +140,8 @@ def test_impossible_settings_are_refused_before_anything_is_written(tmp_path):
             run_preset(preset("smoke", settings), seeds=[0], out=tmp_path / "run")
     with pytest.raises(InputError, match="each once"):
         run_preset(preset("smoke"), seeds=[0, 0], out=tmp_path / "run")
+    with pytest.raises(RunError, match="does not exist here"):
+        run_preset(preset("smoke", {"training.device": "quantum"}), seeds=[0], out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert main(["synthetic", "run", "--preset", "smoke", "--out", str(tmp_path / "run"), "--set", "rho"]) == 2
 
