@@ -17,7 +17,7 @@ PRESETS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `run`, `sweep`, `corpus` and `r-test`."""
+    """Add the arguments of `run`, `sweep`, `corpus`, `inside` and `r-test`."""
     actions = parser.add_subparsers(dest="action", required=True)
     one = actions.add_parser("run", help="one network a seed: tables, summary.json, figures, report")
     _common(one)
@@ -33,6 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--epoch", type=int, default=0)
     text.add_argument("--out", type=Path, required=True)
     text.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
+    inside = actions.add_parser("inside", help="lens, patches, attribution and probes in the networks of a run")
+    inside.add_argument("networks", type=Path, metavar="RUN", help="run directory of a fact preset")
+    inside.add_argument("--out", type=Path, required=True)
+    inside.add_argument("--number", type=int, default=30, help="traps of each cluster and network")
+    inside.add_argument("--resume", action="store_true")
     pair = actions.add_parser("r-test", help="two corpora that differ in the coefficient of log R")
     _common(pair)
 
@@ -46,7 +51,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
-    return {"run": _run, "sweep": _sweep, "corpus": _corpus, "r-test": _r_test}[args.action](args)
+    return {"run": _run, "sweep": _sweep, "corpus": _corpus, "r-test": _r_test, "inside": _inside}[args.action](args)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -103,6 +108,17 @@ def _r_test(args: argparse.Namespace) -> int:
     save_figures(done)
     for line in verdict(done.tables["r_fits"]):
         print(line)
+    print(_report(done))
+    return 0
+
+
+def _inside(args: argparse.Namespace) -> int:
+    from latentkt.results import load_run
+    from latentkt.synthetic import run_inside
+
+    done = run_inside(
+        load_run(args.networks), out=args.out, number=args.number, resume=args.resume, command=_words(args)
+    )
     print(_report(done))
     return 0
 

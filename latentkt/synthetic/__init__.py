@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from latentkt.synthetic.checks import Check, check_run
     from latentkt.synthetic.corpus import corpus_patterns, corpus_statistics, write_corpus
     from latentkt.synthetic.exact import bayes_dominance, path_likelihood
+    from latentkt.synthetic.inside import run_inside
     from latentkt.synthetic.make import WorldConfig, count_levels, make_world
     from latentkt.synthetic.network import Network, NetworkConfig
     from latentkt.synthetic.pathmodel import fact_model, path_model
@@ -29,6 +30,7 @@ _HOME = {
     "checks": ("Check", "check_run"),
     "corpus": ("corpus_patterns", "corpus_statistics", "write_corpus"),
     "exact": ("bayes_dominance", "path_likelihood"),
+    "inside": ("run_inside",),
     "make": ("WorldConfig", "count_levels", "make_world"),
     "network": ("Network", "NetworkConfig"),
     "pathmodel": ("fact_model", "path_model"),
@@ -78,6 +80,7 @@ __all__ = [
     "path_likelihood",
     "path_model",
     "preset",
+    "run_inside",
     "run_preset",
     "run_r_test",
     "run_summary",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import InputError
 from latentkt.progress import progress
-from latentkt.results import create_run, load_run
+from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.network import export
 from latentkt.synthetic.rstream import PathStream
 from latentkt.synthetic.rtest import check_design, check_exact, fit_r, path_answers, path_items
@@ -118,7 +118,7 @@ def run_r_test(
         exacts.append(check_exact(stream.world, items).assign(corpus=corpus, seed=seed))
     metadata = {
         "kind": "r-test", "preset": "r-test", "seeds": {"networks": list(seeds)},
-        "options": json.loads(json.dumps(asdict(config))),
+        "options": json.loads(json.dumps(asdict(config))), "versions": library_versions(),
     }  # fmt: skip
     with create_run(out, metadata=metadata, resume=resume, command=command) as run, progress(show=show) as bar:
         run.save("r_design", pd.DataFrame(designs))

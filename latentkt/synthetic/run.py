@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import InputError
 from latentkt.progress import progress
-from latentkt.results import create_run, load_run
+from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.action_measure import action_answers, action_gap, action_probes
 from latentkt.synthetic.actions import ActionConfig, ActionStream, make_action_world
 from latentkt.synthetic.make import make_world
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["network_folder", "open_stream", "run_preset", "run_summary"]
 
-TABLES = ("choices", "questions", "losses", "training")
+TABLES = ("choices", "questions", "losses", "training", "networks")
 
 
 def open_stream(preset: Preset, seed: int) -> FactStream | ActionStream:
@@ -65,8 +66,8 @@ def run_preset(
 
     Returns:
         The run. Tables: `choices` (every pair in both orders), `questions`, `losses` (fresh documents beside the exact
-        predictor), `training` (by epoch), `pairs` (both orders averaged), `fits` (every figure with its interval).
-        `summary.json` holds the figures of `summary`; times are in it and in no table.
+        predictor), `training` (by epoch), `networks` (size and hashes), `pairs` (both orders averaged), `fits` (every
+        figure with its interval). `summary.json` holds the figures of `summary`; times are in it and in no table.
 
     Raises:
         InputError: If no seed, or one twice, is given, or the world cannot be.
@@ -77,17 +78,18 @@ def run_preset(
     check_device(preset.training.device)
     streams = [open_stream(preset, seed) for seed in seeds]  # refuses impossible worlds before anything is written
     metadata = {"kind": "synthetic", "preset": preset.name, "options": _plain(preset),
-                "seeds": {"networks": list(seeds)}, "model": _model(preset)}  # fmt: skip
+                "seeds": {"networks": list(seeds)}, "model": _model(preset),
+                "versions": library_versions()}  # fmt: skip
     with create_run(out, metadata=metadata, resume=resume, command=command) as run, progress(show=show) as bar:
         for batch in run.batches(TABLES, len(seeds)):
             seed, stream = seeds[batch], streams[batch]
             for name, table in _one_seed(preset, stream, seed, network_folder(out, seed), bar).items():
                 run.write(name, batch, table)
-        items = item_table(run.read("choices"))
-        fits = fit_table(items)
-        run.save("pairs", items)
-        run.save("fits", fits)
-        found = summarise(fits, _networks(run.read("questions"), run.read("losses"), out, seeds))
+        if not run.done("fits", 0):
+            items = item_table(run.read("choices"))
+            run.save("pairs", items)
+            run.save("fits", fit_table(items))
+        found = summarise(run.read("fits"), _networks(run.read("questions"), run.read("losses"), out, seeds))
         run.write_file("summary.json", json.dumps(found, indent=1) + "\n")
         run.finish()
     return load_run(out)
@@ -128,10 +130,21 @@ def _one_seed(
         known = probes(network, stream)
         found = {"choices": answers(network, stream, known=own_facts(known)), "losses": answer_gap(network, stream)}
     history = pd.DataFrame(trained.history).drop(columns=["seconds", "cpu_seconds"])
-    tables = {**found, "questions": known, "training": history}
+    tables = {**found, "questions": known, "training": history, "networks": _identity(network.parameter_count, folder)}
     for table in tables.values():
         table.insert(0, "seed", seed)
     return tables
+
+
+def _identity(parameters: int, folder: Path) -> pd.DataFrame:
+    """What a network is: its size, and the hashes of its weights and of its world."""
+    import pandas as pd
+
+    hashes = {
+        f"{name}_sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest()
+        for name, file in (("weights", "model.safetensors"), ("world", "world.json"))
+    }
+    return pd.DataFrame([{"parameters": parameters, **hashes}])
 
 
 def own_facts(known: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import InputError
-from latentkt.results import create_run, load_run
+from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.presets import preset
 from latentkt.synthetic.run import run_preset
 
@@ -52,6 +52,7 @@ def run_sweep(
     metadata = {
         "kind": "synthetic-sweep", "preset": name, "seeds": {"networks": list(seeds)},
         "options": {"over": over, "values": list(values), "settings": dict(settings or {})},
+        "versions": library_versions(),
     }  # fmt: skip
     with create_run(out, metadata=metadata, resume=resume, command=command) as run:
         for batch in run.batches("sweep", len(values)):

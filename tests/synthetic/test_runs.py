@@ -95,6 +95,24 @@ def test_open_model_reads_the_saved_network(smoke):
     assert min(abs(score - row["dominance"]) for score in scores) < 1e-4
 
 
+@pytest.mark.slow
+def test_inside_the_networks(smoke, tmp_path):
+    """Patching every embedding gives the control, attributions add up, the last layer of the lens is the model."""
+    pytest.importorskip("latentkt.internals")
+    from latentkt.synthetic import run_inside
+
+    run = run_inside(smoke, out=tmp_path / "inside", number=4)
+    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe"}
+    lens = run.tables["lens"]
+    assert set(lens["kind"]) == {"independent", "cooccurring"} and set(lens["layer"]) == {-1, 0, 1}
+    assert lens.loc[lens["layer"] == 1, "kl_to_final"].abs().max() < 1e-6
+    assert run.tables["patch"]["full_patch_error"].abs().max() < 1e-4
+    assert run.tables["attribution"]["completeness_error"].abs().max() < 1e-3
+    assert set(run.tables["patch"]["role"]) >= {"shortcut", "constraint", "last"}
+    with pytest.raises(InputError, match="no fact world"):
+        run_inside(run, out=tmp_path / "again")
+
+
 def _tiny():
     return replace(preset("smoke"), world=TINY, training=replace(TINY_TRAINING, epochs=2))
 
