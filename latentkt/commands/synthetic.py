@@ -150,7 +150,7 @@ def _value(text: str) -> Any:
 def _words(args: argparse.Namespace) -> list[str]:
     words = ["latentkt", "synthetic", args.action]
     for name, value in vars(args).items():
-        if name in {"action", "run"} or value in (False, [], None):
+        if name in {"action", "_run"} or value in (False, [], None):
             continue
         words.append(f"--{name}")
         if value is not True:

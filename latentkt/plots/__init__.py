@@ -18,29 +18,40 @@ if TYPE_CHECKING:
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
+    from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
     "differences_by_family": "answers",
+    "dominance_law": "synthetic",
     "item_against_control": "answers",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
     "position_bias": "accuracy",
     "probe_by_layer": "probes",
+    "r_coefficients": "synthetic",
+    "sweep_lines": "synthetic",
     "to_png": "style",
     "to_svg": "style",
+    "training_curve": "synthetic",
+    "trap_errors": "synthetic",
 }
 
 __all__ = [
     "accuracy_by_kind",
     "differences_by_family",
+    "dominance_law",
     "item_against_control",
     "lens_trajectory",
     "patch_by_role",
     "position_bias",
     "probe_by_layer",
+    "r_coefficients",
+    "sweep_lines",
     "to_png",
     "to_svg",
+    "training_curve",
+    "trap_errors",
 ]
 
 

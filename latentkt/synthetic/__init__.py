@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.synthetic.actions import ActionConfig, ActionStream, ActionWorld, make_action_world
@@ -45,7 +46,7 @@ _HOME = {
     "training": ("Trained", "TrainingConfig", "train"),
     "world": ("Cluster", "Relation", "World", "load_world"),
 }
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
+_NAMES = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "PRESETS",
     "ActionConfig",
@@ -92,6 +93,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE[name]}"), name)
+    return lazy.load(__name__, _NAMES, name)

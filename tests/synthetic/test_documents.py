@@ -157,7 +157,8 @@ def test_patterns_find_the_counts(tiny_stream, tmp_path):
 
 def test_the_counter_of_the_library_gives_back_the_priors(tiny_stream, tmp_path):
     """The loop closes: text -> counts -> the counts that the world was written with."""
-    corpus = pytest.importorskip("latentkt.corpus")
+    pytest.importorskip("latentkt.commands.corpus")
+    from latentkt import corpus
     from latentkt.cli import main
 
     world = tiny_stream.world

@@ -74,7 +74,7 @@ def test_the_saved_network_opens_and_answers_as_measured(smoke):
 
 def test_open_model_reads_the_saved_network(smoke):
     """The library's own opening checks pass, and string scores agree with the tables' odds up to the terminator."""
-    models = pytest.importorskip("latentkt.models")
+    from latentkt import models
     from latentkt.synthetic import load_world
 
     folder = network_folder(smoke.path, 0)
@@ -98,7 +98,6 @@ def test_open_model_reads_the_saved_network(smoke):
 @pytest.mark.slow
 def test_inside_the_networks(smoke, tmp_path):
     """Patching every embedding gives the control, attributions add up, the last layer of the lens is the model."""
-    pytest.importorskip("latentkt.internals")
     from latentkt.synthetic import run_inside
 
     run = run_inside(smoke, out=tmp_path / "inside", number=4)

@@ -127,7 +127,9 @@ def _seed_grid(fits: pd.DataFrame) -> Grid:
 def _r_grid(fits: pd.DataFrame) -> Grid:
     """Coefficients of every network."""
     names = ("log_rho_key", "log_rho_task", "log_r", "r2")
-    cells: dict[tuple[Any, ...], str] = {(r.corpus, r.binding, r.pairs, r.seed, r.statistic): _cell(r) for r in fits.itertuples()}
+    cells: dict[tuple[Any, ...], str] = {
+        (row.corpus, row.binding, row.pairs, row.seed, row.statistic): _cell(row) for row in fits.itertuples()
+    }
     places = sorted({tuple(map(str, key)) for key in fits[["corpus", "binding", "pairs", "seed"]].to_numpy()})
     rows = tuple((*place, *(cells.get((*place, name), "–") for name in names)) for place in places)
     return Grid(("corpus", "binding", "pairs", "network", *names), rows, "Coefficients.", frozenset(names))
