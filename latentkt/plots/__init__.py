@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from latentkt.plots.style import to_png, to_svg
     from latentkt.plots.theory import dominance_map, term_waterfall
     from latentkt.plots.tokens import layer_by_token
+    from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
@@ -31,6 +32,7 @@ _HOME = {
     "dominance_map": "theory",
     "effects_by_role": "placebo",
     "head_grid": "heads",
+    "dominance_law": "synthetic",
     "item_against_control": "answers",
     "largest_heads": "heads",
     "layer_by_token": "tokens",
@@ -39,8 +41,12 @@ _HOME = {
     "position_bias": "accuracy",
     "probe_by_layer": "probes",
     "term_waterfall": "theory",
+    "r_coefficients": "synthetic",
+    "sweep_lines": "synthetic",
     "to_png": "style",
     "to_svg": "style",
+    "training_curve": "synthetic",
+    "trap_errors": "synthetic",
 }
 
 __all__ = [
@@ -50,6 +56,7 @@ __all__ = [
     "dominance_map",
     "effects_by_role",
     "head_grid",
+    "dominance_law",
     "item_against_control",
     "largest_heads",
     "layer_by_token",
@@ -58,8 +65,12 @@ __all__ = [
     "position_bias",
     "probe_by_layer",
     "term_waterfall",
+    "r_coefficients",
+    "sweep_lines",
     "to_png",
     "to_svg",
+    "training_curve",
+    "trap_errors",
 ]
 
 

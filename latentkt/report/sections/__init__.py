@@ -13,7 +13,16 @@ from types import ModuleType
 
 __all__ = ["SECTIONS", "modules"]
 
-SECTIONS: tuple[str, ...] = ("answers", "position", "lens", "attribution", "patching", "placebo", "probes")
+SECTIONS: tuple[str, ...] = (
+    "answers",
+    "position",
+    "lens",
+    "attribution",
+    "patching",
+    "placebo",
+    "probes",
+    "synthetic",
+)
 
 
 def modules() -> list[ModuleType]:
