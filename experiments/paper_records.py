@@ -58,14 +58,18 @@ def build(paper: Mapping[str, Any], *, seed: int = 0) -> pd.DataFrame:
         off = paper["off_option"]["total"] if paper["off_option"]["setting"] == setting else 0
         names = _names(tables, flags, wrong[setting], off, rng)
         names |= {"correct_fame": fame[:, 0], "shortcut_fame": fame[:, 1]}
-        parts.append(pd.DataFrame({"question_id": ids, "setting": setting, "condition": "names", "family": families} | names))
+        parts.append(
+            pd.DataFrame({"question_id": ids, "setting": setting, "condition": "names", "family": families} | names)
+        )
         errors = rng.permutation(n) < tables["table1"]["profiles_errors"]
         answer = np.where(errors, "shortcut", "correct")
         parts.append(pd.DataFrame({"question_id": ids, "setting": setting, "condition": "profiles", "answer": answer}))
     for setting, row in paper["table11"].items():
         everyday = [f"everyday_{number:03d}" for number in range(row["n"])]
         answer = np.where(np.arange(row["n"]) < row["errors"], "shortcut", "correct")
-        parts.append(pd.DataFrame({"question_id": everyday, "setting": setting, "condition": "real_life", "answer": answer}))
+        parts.append(
+            pd.DataFrame({"question_id": everyday, "setting": setting, "condition": "real_life", "answer": answer})
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -124,7 +128,7 @@ def _names(
 
 
 def _states(tables: Mapping[str, Any], flags: np.ndarray, wrong: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The probe state of each question: Tables 4 and 5 fix how many of each are wrong, Table 8 how fame divides them."""
+    """The probe state of each question: Tables 4 and 5 fix how many are wrong in each, Table 8 how fame divides them."""
     t4, t5, t8 = tables["table4"], tables["table5"], tables["table8"]
     elim_wrong = whole(t5["n_missing_elim"], (t5["n_missing_elim"], t5["hall_elim_missed_pct"]))
     compat_wrong = whole(t5["n_missing_compat"], (t5["n_missing_compat"], t5["hall_compat_missed_pct"]))
@@ -193,7 +197,9 @@ def _fame(
     sizes = (published[first]["in_top1_wrong"], published[second]["in_top1_wrong"])
     shared = max(0, *(size - int(group.sum()) for size, group in zip(sizes, groups, strict=False)))
     sizes = (sizes[0] - shared, sizes[1] - shared, shared, paper["fame"]["n_top1pct"] - sum(sizes) + shared)
-    top = np.concatenate([rng.permutation(np.flatnonzero(group))[:size] for group, size in zip(groups, sizes, strict=True)])
+    top = np.concatenate(
+        [rng.permutation(np.flatnonzero(group))[:size] for group, size in zip(groups, sizes, strict=True)]
+    )
     others = 2 * n - len(top)
     stars = next(k for k in range(1, n) if int(0.01 * (others + k)) == k)
     values[top, 1] = 0.9 + 0.1 * (np.arange(len(top)) % stars + 1) / stars

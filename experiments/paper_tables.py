@@ -3,7 +3,8 @@
     python experiments/paper_tables.py [--out DIR]
 
 Prints how many figures were reproduced, which cannot be computed from what is published, and what does not fit in the
-paper itself. `--out` also writes the whole analysis of the built records, with intervals and tests that the paper lacks.
+paper itself. `--out` also writes the whole analysis of the built records, with the intervals and tests that the paper
+lacks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.paper_records import ROUNDING, build, read_paper
+from paper_records import ROUNDING, build, read_paper
+
 from latentkt.trapqa.analysis import Analysis, analyse, records_from_frame, write_analysis
 
 RECOMPUTED = ("table1", "table2", "table4", "table5", "table7", "table8", "table9")
@@ -40,7 +42,11 @@ class Figure:
         if isinstance(self.published, int) or self.key == "p_printed":
             return math.isclose(self.published, self.found, abs_tol=1e-9)
         gap = abs(self.published - self.found)
-        return gap <= ROUNDING if self.key.endswith(("pct", "_pp", "pct_of_questions")) else gap <= 1e-3 * abs(self.published)
+        return (
+            gap <= ROUNDING
+            if self.key.endswith(("pct", "_pp", "pct_of_questions"))
+            else gap <= 1e-3 * abs(self.published)
+        )
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -67,13 +73,17 @@ def compare_rest(paper: Mapping[str, Any], analysis: Analysis) -> list[Figure]:
     found = analysis.to_json()
     figures = []
     for setting, row in paper["table11"].items():
-        figures += [Figure("table11", setting, key, value, found[setting]["table11"][key]) for key, value in row.items()]
+        figures += [
+            Figure("table11", setting, key, value, found[setting]["table11"][key]) for key, value in row.items()
+        ]
     for setting, row in paper["h6"].items():
         figures += [Figure("h6", setting, key, value, found[setting]["h6"][key]) for key, value in row.items()]
     for setting, row in paper["fame"]["top1"].items():
         own = found[setting]["fame"]
         figures += [Figure("fame", setting, key, value, own["top1"][key]) for key, value in row.items()]
-        figures += [Figure("fame", setting, key, paper["fame"][key], own[key]) for key in ("n_wrong_more_famous", "pct")]
+        figures += [
+            Figure("fame", setting, key, paper["fame"][key], own[key]) for key in ("n_wrong_more_famous", "pct")
+        ]
         figures.append(Figure("fame", setting, "n_top1pct", paper["fame"]["n_top1pct"], own["n_top1pct"]))
     consensus = analysis.summary["consensus"]
     published = {key: value for key, value in paper["consensus"].items() if key != "families"}
@@ -93,7 +103,8 @@ def not_computable(paper: Mapping[str, Any]) -> list[str]:
         f"{_gaps_off(paper)} differ in the second decimal from the difference of the printed means (rounding).",
         "Tables 3 and 6: model identifiers, names of candidates (texts, not figures).",
         "Section 5.3: errors by top-1 % fame in the six settings that are not printed.",
-        "Which settings miss which questions, beyond the ten of Table 6: built here, and so are overlap and McNemar tests.",
+        "Which settings miss which questions, beyond the ten of Table 6: built here, and so are overlap and McNemar's "
+        "tests.",
     ]
 
 
@@ -109,25 +120,28 @@ def anomalies(paper: Mapping[str, Any], analysis: Analysis) -> list[str]:
     swapped = [table for table, labels in paper["printed_labels"].items() if labels["DeepSeek V3.2 Chat"] == "high"]
     pairs = math.comb(paper["n_scientists"], 2)
     same = sum(
-        abs(100 * t["table5"]["n_missing_elim"] / t["table7"]["n_underdetermined"] - t["table7"]["both_predicted_false_pct"])
+        abs(
+            100 * t["table5"]["n_missing_elim"] / t["table7"]["n_underdetermined"]
+            - t["table7"]["both_predicted_false_pct"]
+        )
         <= ROUNDING
         for t in settings.values()
     )
     fame = analysis.tables["associations"].set_index(["table", "setting"]).loc[("table9", "all settings")]
     return [
-        f"DeepSeek's names are swapped in {', '.join(swapped)}: there Chat is called high, in Sections 4 and E.1 and Tables "
-        f"2 and 9 low. The high row of Table 4 has {errors['DeepSeek/high']} errors and the low row {errors['DeepSeek/low']}; "
-        f"Table 1 has {settings['DeepSeek/low']['table1']['names_errors']} for the mode without reasoning, which is Chat. "
-        "The level is right and the name wrong, so everything here goes by the level.",
-        f"In {same} of {len(settings)} settings the share of `both predicted false` (Table 7) is n missing elim. / n (Tables 5 "
-        "and 7): the right answer to every eliminative probe is yes and to every compatibility probe no. Missing the "
-        "eliminative fact is then the same as answering no to both, and Table 5 cannot tell the two apart.",
+        f"DeepSeek's names are swapped in {', '.join(swapped)}: there Chat is called high, in Sections 4 and E.1 and "
+        f"Tables 2 and 9 low. The high row of Table 4 has {errors['DeepSeek/high']} errors, the low row "
+        f"{errors['DeepSeek/low']}; Table 1 has {settings['DeepSeek/low']['table1']['names_errors']} for the mode without "
+        "reasoning, which is Chat. The level is right and the name wrong, so everything here goes by the level.",
+        f"In {same} of {len(settings)} settings the share of `both predicted false` (Table 7) is n missing elim. / n "
+        "(Tables 5 and 7): the right answer to every eliminative probe is yes and to every compatibility probe no. "
+        "Missing the eliminative fact is then the same as answering no to both, and Table 5 cannot tell the two apart.",
         f"The top 0.01 % of {pairs:,} pairs of {paper['n_scientists']:,} scientists are {pairs * 1e-4:,.0f}, not "
         f"{paper['n_candidate_pairs']:,} ({100 * paper['n_candidate_pairs'] / pairs:.5f} %).",
         f"{paper['n_candidate_pairs']:,} pairs less {paper['n_invalid']} invalid items are all {paper['n_questions']:,} "
         "questions: nothing is left for the filtering that is described between the two.",
-        f"Fame as prior would raise errors; in Table 9 they are fewer where the wrong candidate is more famous (odds ratio "
-        f"{fame['odds_ratio']:.2f} over all settings).",
+        "Fame as prior would raise errors; in Table 9 they are fewer where the wrong candidate is more famous (odds "
+        f"ratio {fame['odds_ratio']:.2f} over all settings).",
         'The discussion of Theorem 3.4 refers to a "Knowledge Consistent setting (Section 5.2)" that Section 5.2 lacks.',
     ]
 

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
+    from latentkt.plots.trapqa import (
+        trapqa_calibration,
+        trapqa_consensus,
+        trapqa_errors,
+        trapqa_everyday,
+        trapqa_fame,
+        trapqa_probe_states,
+    )
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
@@ -29,6 +37,12 @@ _HOME = {
     "probe_by_layer": "probes",
     "to_png": "style",
     "to_svg": "style",
+    "trapqa_calibration": "trapqa",
+    "trapqa_consensus": "trapqa",
+    "trapqa_errors": "trapqa",
+    "trapqa_everyday": "trapqa",
+    "trapqa_fame": "trapqa",
+    "trapqa_probe_states": "trapqa",
 }
 
 __all__ = [
@@ -41,6 +55,12 @@ __all__ = [
     "probe_by_layer",
     "to_png",
     "to_svg",
+    "trapqa_calibration",
+    "trapqa_consensus",
+    "trapqa_errors",
+    "trapqa_everyday",
+    "trapqa_fame",
+    "trapqa_probe_states",
 ]
 
 

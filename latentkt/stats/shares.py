@@ -9,7 +9,6 @@ import numpy as np
 
 from latentkt.errors import InputError
 from latentkt.stats.interval import Interval, check_level
-from latentkt.stats.proportions import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +43,13 @@ def clustered_share(values: ArrayLike, clusters: Sequence[object] | np.ndarray, 
         raise InputError("values of a share", expected="0 or 1, one cluster each", found=f"shape {array.shape}")
     index = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n, count = len(array), int(index.max()) + 1 if len(array) else 0
-    if count == n:
-        return wilson(int(array.sum()), n, level=level)
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan, check_level(level), "wilson", 0)
     share = float(array.mean())
-    return _wilson_of(share, _effective(array, index, count), n, count, check_level(level))
+    if count == n:
+        return Interval(share, *_wilson(share, n, check_level(level)), level, "wilson", n)
+    ends = _wilson(share, _effective(array, index, count), check_level(level))
+    return Interval(share, *ends, level, "wilson with effective trials", n, count)
 
 
 def _effective(array: Float[np.ndarray, " values"], index: np.ndarray, count: int) -> float:
@@ -60,14 +62,15 @@ def _effective(array: Float[np.ndarray, " values"], index: np.ndarray, count: in
     return min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)
 
 
-def _wilson_of(share: float, n: float, values: int, clusters: int, level: float) -> Interval:
-    from scipy.stats import norm
+def _wilson(share: float, trials: float, level: float) -> tuple[float, float]:
+    """Ends of Wilson's interval for a number of trials that need not be whole."""
+    from scipy.special import ndtri
 
-    z = float(norm.ppf((1 + level) / 2))
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    low, high = max(0.0, centre - half), min(1.0, centre + half)
-    return Interval(share, low, high, level, "wilson with effective trials", values, clusters)
+    z = float(ndtri((1 + level) / 2))
+    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
+    low = 0.0 if share == 0.0 else max(0.0, centre - half)
+    return low, 1.0 if share == 1.0 else min(1.0, centre + half)
 
 
 def clustered_ratio(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from latentkt.trapqa.analysis import answer_tables, biases, comparisons, fame_tables, priors, probe_tables
 from latentkt.trapqa.analysis.consensus import consensus
 from latentkt.trapqa.analysis.ledger import Ledger
@@ -20,7 +22,10 @@ __all__ = ["PAPER_TABLES", "Analysis", "PaperTable", "analyse"]
 
 ANSWER = ("no answer is recorded", ("wrong",))
 PROBES = ("an answer to one of the two probes is missing", ("probe_eliminative_correct", "probe_compatibility_correct"))
-PREDICTED = ("what the probes were answered is missing", ("probe_eliminative_predicted", "probe_compatibility_predicted"))
+PREDICTED = (
+    "what the probes were answered is missing",
+    ("probe_eliminative_predicted", "probe_compatibility_predicted"),
+)
 FAME = ("fame of the candidates is missing", ("correct_fame", "shortcut_fame"))
 CONFIDENCE = ("confidence is missing", ("confidence",))
 ORDER = ("the order of the options is missing", ("order",))
@@ -132,9 +137,9 @@ def analyse(records: Records, *, only: Sequence[str] | None = None) -> Analysis:
         specs = {name: spec for name, spec in specs.items() if name in only}
     complete: dict[str, dict[str, pd.DataFrame]] = {}
     tables: dict[str, pd.DataFrame] = {}
-    by_setting = {setting: frame[frame["setting"] == setting] for setting in settings}
+    parts = _parts(frame, settings, {spec.conditions for spec in specs.values()})
     for name, spec in specs.items():
-        complete[name] = _complete(name, spec, by_setting, ledger)
+        complete[name] = _complete(name, spec, parts[spec.conditions], ledger)
         rows = [row for setting, own in complete[name].items() for row in _rows(spec, setting, own)]
         if rows:
             tables[name] = pd.DataFrame(rows)
@@ -143,6 +148,18 @@ def analyse(records: Records, *, only: Sequence[str] | None = None) -> Analysis:
         tables |= _comparisons(frame, complete, ledger)
         summary["consensus"] = _consensus(frame, settings, tables, ledger)
     return Analysis(tuple(settings), tables, ledger, summary, records.sources)
+
+
+def _parts(
+    frame: pd.DataFrame, settings: Sequence[str], wanted: set[tuple[str, ...]]
+) -> dict[tuple[str, ...], dict[str, pd.DataFrame]]:
+    """The rows of some conditions, by setting."""
+    found = {}
+    for conditions in wanted:
+        own = frame[frame["condition"].isin(conditions)]
+        groups = {str(setting): rows for setting, rows in own.groupby("setting", observed=True, sort=False)}
+        found[conditions] = {setting: groups.get(setting, own.head(0)) for setting in settings}
+    return found
 
 
 def _rows(spec: PaperTable, setting: str, own: pd.DataFrame) -> list[dict[str, Any]]:
@@ -155,16 +172,15 @@ def _complete(
 ) -> dict[str, pd.DataFrame]:
     """Rows of each setting that a table can use; what it cannot use is noted."""
     found = {}
-    for setting, whole in by_setting.items():
-        rows = whole[whole["condition"].isin(spec.conditions)]
+    for setting, rows in by_setting.items():
         if rows.empty:
             ledger.unavailable(table, setting, f"no record of condition {' or '.join(spec.conditions)}")
             continue
         lacking = []
         for reason, columns in spec.needs:
-            there = rows[list(columns)].notna().all(axis=1)
-            lacking.append((reason, rows.loc[~there, "question_id"]))
-            rows = rows[there]
+            there = np.logical_and.reduce([rows[column].notna().to_numpy() for column in columns])
+            lacking.append((reason, rows["question_id"][~there]))
+            rows = rows if there.all() else rows[there]
             if rows.empty:
                 break
         if rows.empty:
@@ -194,7 +210,11 @@ def _comparisons(
         "settings_compared": pd.concat([pair for pair in pairs if len(pair)] or pairs[:1], ignore_index=True),
         "first_option": pd.DataFrame(orders),
         "associations": pd.concat(
-            [comparisons.association(name, complete[name]) for name in comparisons.ASSOCIATIONS if _usable(name, complete)]
+            [
+                comparisons.association(name, complete[name])
+                for name in comparisons.ASSOCIATIONS
+                if _usable(name, complete)
+            ]
             or [pd.DataFrame()],
             ignore_index=True,
         ),
@@ -233,18 +253,19 @@ def _consensus(
         ledger.unavailable("table6", "", "it takes two settings or more that were asked the same questions by names")
         return None
     ledger.leave_out("table6", "", "a setting has no answer to the question", found.incomplete)
+    ledger.leave_out("consensus_families", "", "the question has no family", found.without_family)
     tables |= found.tables
     return found.summary()
 
 
 def _off_option(frame: pd.DataFrame) -> dict[str, Any]:
     """Answers that match neither candidate, by condition and setting."""
-    off = frame[frame["answer"] == "off"]
-    counts = off.groupby(["condition", "setting"], observed=True).size()
-    return {"total": len(off), "by": {f"{condition}, {setting}": int(n) for (condition, setting), n in counts.items()}}
+    off = frame[(frame["answer"] == "off") & frame["condition"].isin(SCORED)]
+    counts = off.groupby(["condition", "setting"], observed=True).size().reset_index().itertuples(index=False)
+    return {"total": len(off), "by": {f"{condition}, {setting}": int(n) for condition, setting, n in counts}}
 
 
-def _records(table: pd.DataFrame | None) -> list[dict[str, Any]]:
+def _records(table: pd.DataFrame | None) -> list[dict[Any, Any]]:
     return [] if table is None else table.to_dict("records")
 
 

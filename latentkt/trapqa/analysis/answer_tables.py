@@ -36,10 +36,10 @@ def table1(rows: pd.DataFrame) -> Cells:
 
 
 def _by_family(key: str, rows: pd.DataFrame) -> Cells:
-    """Mean error rate over families, with the interval that counts families; NaN where families are not known."""
-    there = rows[rows["family"].notna()]
-    values = there["wrong"].to_numpy()
-    interval = cluster_interval(100.0 * values, there["family"].astype(str).tolist()).interval
+    """Mean error rate over families, with the interval that counts families; NaN unless every row has a family."""
+    known = bool(rows["family"].notna().all())
+    values = rows["wrong"].to_numpy() if known else rows["wrong"].to_numpy()[:0]
+    interval = cluster_interval(100.0 * values, rows["family"].astype(str).tolist()[: len(values)]).interval
     return interval_cells(key, interval)
 
 
@@ -116,5 +116,7 @@ def calibration(rows: pd.DataFrame) -> list[dict[str, object]]:
         inside = bins == number
         cells = rate("accuracy_pct", right[inside], one["question"].to_numpy()[inside])
         mean = float(confidence[inside].mean())
-        found.append({"from": number * BIN, "to": (number + 1) * BIN, "n": int(inside.sum()), "confidence": mean, **cells})
+        found.append(
+            {"from": number * BIN, "to": (number + 1) * BIN, "n": int(inside.sum()), "confidence": mean, **cells}
+        )
     return found

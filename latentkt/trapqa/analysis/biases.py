@@ -36,7 +36,10 @@ def probe_bias(rows: pd.DataFrame) -> dict[str, Any]:
     one = rows[known(rows) == 1]
     missed = one["probe_eliminative_correct"].to_numpy() == 0.0
     said = one["probe_eliminative_predicted"].to_numpy() + one["probe_compatibility_predicted"].to_numpy()
-    for name, inside, number in (("missed_elim_said_no_twice", missed, 0.0), ("missed_compat_said_yes_twice", ~missed, 2.0)):
+    for name, inside, number in (
+        ("missed_elim_said_no_twice", missed, 0.0),
+        ("missed_compat_said_yes_twice", ~missed, 2.0),
+    ):
         kept = inside & ~np.isnan(said)
         cells |= rate(f"{name}_pct", said[kept] == number, one["question"].to_numpy()[kept])
     return cells

@@ -11,6 +11,7 @@ import numpy as np
 from latentkt.stats import (
     clustered_mantel_haenszel,
     clustered_ratio,
+    clustered_share,
     fisher_test,
     holm,
     mantel_haenszel,
@@ -154,7 +155,12 @@ def fame_base_rate(rows: Rows) -> pd.DataFrame:
         marked = own.assign(famous=shortcut_more_famous(own)).groupby("question", sort=True)
         errors, famous = marked["wrong"].sum().to_numpy(), marked["famous"].first().to_numpy()
         test = subset_test(errors, famous)
-        share = clustered_ratio(errors * famous, errors)
+        missed = errors > 0
+        # In one setting a question is missed once or not at all: its own interval needs no resampling.
+        one = setting != ALL
+        share = (
+            clustered_share(famous[missed], missed.nonzero()[0]) if one else clustered_ratio(errors * famous, errors)
+        )
         row = {"setting": setting, "questions": len(errors), "errors": int(errors.sum())}
         row |= {"base_rate_pct": 100 * float(famous.mean()), **interval_cells("among_errors_pct", share, 100.0)}
         found.append(row | {"p": test.p})

@@ -34,6 +34,12 @@ class Consensus:
     incomplete: list[str]
     tables: dict[str, pd.DataFrame]
 
+    @property
+    def without_family(self) -> list[str]:
+        """Ids of complete questions that have no family."""
+        table = self.tables["question_difficulty"]
+        return [str(question) for question in table.loc[table["family"].isna(), "question_id"]]
+
     def summary(self) -> dict[str, object]:
         """The figures of the paper's text, named as in its file of tables."""
         errors = self.wrong.sum(axis=1)
@@ -73,7 +79,9 @@ def consensus(rows: pd.DataFrame, settings: list[str]) -> Consensus | None:
     incomplete = [str(question) for question in whole.index.difference(wrong.index)]
     labels = rows.drop_duplicates("question_id").set_index("question_id")[["family"]].astype(object)
     labels.index = labels.index.astype(str)
-    by_question = wrong.sum(axis=1).astype(int).rename("settings_wrong").to_frame().join(labels).reset_index(names="question_id")
+    by_question = (
+        wrong.sum(axis=1).astype(int).rename("settings_wrong").to_frame().join(labels).reset_index(names="question_id")
+    )
     by_question["settings"] = wrong.shape[1]
     fit = fit_difficulty(wrong.to_numpy())
     by_question = by_question[["question_id", "family", "settings", "settings_wrong"]]
@@ -119,7 +127,9 @@ def _tail_p(tail: list[int], n: int, chances: np.ndarray) -> list[float]:
 def _families(by_question: pd.DataFrame) -> pd.DataFrame:
     """Questions of each relation family, and how many of them are missed; families that are not known are left out."""
     known = by_question[by_question["family"].notna()]
-    groups = known.assign(all=known["settings_wrong"] == known["settings"], any=known["settings_wrong"] > 0).groupby("family")
+    groups = known.assign(all=known["settings_wrong"] == known["settings"], any=known["settings_wrong"] > 0).groupby(
+        "family"
+    )
     table = groups.agg(
         questions=("question_id", "size"),
         missed_by_all=("all", "sum"),

@@ -6,12 +6,11 @@ field); what is there must be what its field says.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["CHECKS", "CONDITIONS", "NUMBERS", "PROBES", "REQUIRED", "TEXTS", "YES_NO", "problem_of"]
+__all__ = ["CONDITIONS", "FIELDS", "NUMBERS", "PROBES", "REQUIRED", "TEXTS", "YES_NO", "checked"]
 
 REQUIRED = ("question_id", "setting", "condition")
 ANSWERS = {"correct": "correct", "shortcut": "shortcut", "distractor": "shortcut", "off": "off"}
@@ -79,29 +78,33 @@ CHECKS: dict[str, Callable[[Any], str | float]] = {
     "shortcut_fame": _number(-sys.float_info.max, sys.float_info.max, "a finite number"),
     "log_odds": _number(-sys.float_info.max, sys.float_info.max, "a finite number"),
 }
+FIELDS = tuple(CHECKS)
+_CHECKS = tuple(CHECKS.items())
 
 
-def problem_of(record: Any) -> tuple[dict[str, str | float], str | None]:
-    """The checked values of a record that are there, and what is wrong with it, if anything.
+def checked(record: Any) -> tuple[tuple[str | float | None, ...], str | None]:
+    """The values of a record in the order of `FIELDS`, None where absent, and what is wrong with it, if anything.
 
     Example:
-        >>> problem_of({"question_id": "q", "setting": "m", "condition": "names", "answer": "distractor"})
-        ({'question_id': 'q', 'setting': 'm', 'condition': 'names', 'answer': 'shortcut'}, None)
-        >>> problem_of({"question_id": "q", "setting": "m", "condition": "names", "confidence": "about 80%"})[1]
-        "confidence is 'about 80%', expected a number from 0 to 100"
+        >>> checked({"question_id": "q", "setting": "m", "condition": "names", "answer": "distractor"})[0][:5]
+        ('q', 'm', 'names', None, 'shortcut')
+        >>> checked({"question_id": "q", "setting": "m", "condition": "names", "confidence": "about 80%"})[1]
+        "question 'q': confidence is 'about 80%', expected a number from 0 to 100"
     """
     if not isinstance(record, dict):
-        return {}, f"a record is a JSON object, found {type(record).__name__}"
-    values: dict[str, str | float] = {}
-    for name, check in CHECKS.items():
-        value = record.get(name)
-        absent = value is None or (isinstance(value, float) and math.isnan(value))
-        if absent and name in REQUIRED:
-            return values, f"{name} is missing"
-        if absent:
+        return (), f"a record is a JSON object, found {type(record).__name__}"
+    values: list[str | float | None] = []
+    get = record.get
+    for name, check in _CHECKS:
+        value = get(name)
+        if value is None or value != value:  # null or NaN
+            if name in REQUIRED:
+                return (), f"{name} is missing" + (f" (question {values[0]!r})" if values else "")
+            values.append(None)
             continue
         try:
-            values[name] = check(value)
+            values.append(check(value))
         except Refused as refusal:
-            return values, f"{name} is {value!r}, expected {refusal}"
-    return values, None
+            where = f"question {values[0]!r}: " if values else ""
+            return (), f"{where}{name} is {value!r}, expected {refusal}"
+    return tuple(values), None

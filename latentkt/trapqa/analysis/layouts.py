@@ -40,7 +40,9 @@ def _counts(*pairs: tuple[str, str]) -> tuple[Column, ...]:
 
 
 SETTING = Column("setting", "setting", "text")
-SETTINGS_SHARE = "The row over all settings resamples whole questions for its interval; its p takes settings as independent."
+SETTINGS_SHARE = (
+    "The row over all settings resamples whole questions for its interval; its p takes settings as independent."
+)
 
 LAYOUTS: dict[str, Layout] = {
     "table1": Layout(
@@ -95,8 +97,8 @@ LAYOUTS: dict[str, Layout] = {
             Column("odds ratio", "derived_counts.odds_ratio", "number"),
             Column("Fisher p", "derived_counts.fisher_p_two_sided", "p"),
         ),
-        "Read with the table of probe polarity: where the right answer to every eliminative probe is yes, missing it is "
-        "the same as answering no to both.",
+        "Read with the table of probe polarity: where the right answer to every eliminative probe is yes, missing it "
+        "is the same as answering no to both.",
     ),
     "probe_bias": Layout(
         "Beside Table 5. Right answers and given answers of the probes",
@@ -125,7 +127,11 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "table6": Layout(
         "Table 6. Questions that every setting misses",
-        (Column("question", "question_id", "text"), Column("family", "family", "text"), *_counts(("settings", "settings"))),
+        (
+            Column("question", "question_id", "text"),
+            Column("family", "family", "text"),
+            *_counts(("settings", "settings")),
+        ),
     ),
     "consensus": Layout(
         "Beside Table 6. Questions by the number of settings that miss them",
@@ -136,15 +142,17 @@ LAYOUTS: dict[str, Layout] = {
             Column("p, as many or more wrong, independent", "p_at_least_independent", "p"),
             Column("p, one difficulty", "p_at_least_one_difficulty", "p"),
         ),
-        "One difficulty: log-odds of an error are a setting's intercept plus a normal difficulty of the question, fitted "
-        "to these records; its p ignores that it was fitted.",
+        "One difficulty: log-odds of an error are a setting's intercept plus a normal difficulty of the question, "
+        "fitted to these records; its p ignores that it was fitted.",
     ),
     "consensus_families": Layout(
         "Beside Table 6. Relation families",
         (
             Column("family", "family", "text"),
             *_counts(
-                ("questions", "questions"), ("missed by all", "missed_by_all"), ("by one or more", "missed_by_at_least_one")
+                ("questions", "questions"),
+                ("missed by all", "missed_by_all"),
+                ("by one or more", "missed_by_at_least_one"),
             ),
             Column("settings wrong, mean", "mean_settings_wrong", "number"),
         ),
@@ -238,7 +246,11 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "cooccurrence": Layout(
         "Errors by co-occurrence of the two candidates",
-        (SETTING, *_counts(("from", "from"), ("to", "to"), ("n", "n"), ("errors", "errors")), Column("errors (%)", "hall_pct")),
+        (
+            SETTING,
+            *_counts(("from", "from"), ("to", "to"), ("n", "n"), ("errors", "errors")),
+            Column("errors (%)", "hall_pct"),
+        ),
     ),
     "h6": Layout(
         "H.6. Right answers by what the model knows",

@@ -31,7 +31,7 @@ class Line:
     questions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        where = f"{self.table}, {self.setting}" if self.setting else self.table
+        where = f"{self.table} ({self.setting})" if self.setting else self.table
         if not self.questions:
             return f"{where}: not available: {self.reason}"
         shown = ", ".join(self.questions[:IDS_SHOWN]) + (", …" if len(self.questions) > IDS_SHOWN else "")
@@ -62,21 +62,23 @@ class Ledger:
         return None
 
     def texts(self) -> list[str]:
-        """One sentence a line; settings that share table, reason and number of questions share a sentence."""
-        groups: dict[tuple[str, str, tuple[str, ...]], list[Line]] = {}
+        """One sentence a reason: tables and settings that share it, and its questions, are named together."""
+        by_settings: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         for line in self.lines:
-            groups.setdefault((line.table, line.reason, line.questions), []).append(line)
-        texts = []
-        for (table, reason, questions), lines in groups.items():
-            names = ", ".join(line.setting for line in lines if line.setting)
-            texts.append(str(Line(table, names, reason, questions)))
-        return texts
+            by_settings.setdefault((line.table, line.reason, line.questions), []).append(line.setting)
+        by_tables: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+        for (table, reason, questions), settings in by_settings.items():
+            names = ", ".join(setting for setting in settings if setting)
+            by_tables.setdefault((names, reason, questions), []).append(table)
+        return [str(Line(", ".join(tables), *key)) for key, tables in by_tables.items()]
 
     def frame(self) -> pd.DataFrame:
         """One row a question and reason: `table`, `setting`, `question_id` (empty: the whole table), `reason`."""
         import pandas as pd
 
         rows = [
-            (line.table, line.setting, question, line.reason) for line in self.lines for question in line.questions or ("",)
+            (line.table, line.setting, question, line.reason)
+            for line in self.lines
+            for question in line.questions or ("",)
         ]
         return pd.DataFrame(rows, columns=["table", "setting", "question_id", "reason"], dtype="str")

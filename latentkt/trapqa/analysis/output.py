@@ -45,8 +45,8 @@ def write_analysis(
         command: The words of the command line, for the metadata.
 
     Returns:
-        The folder: `metadata.json`, `tables/*.parquet`, `analysis.json` (by setting), `across_settings.json`, `tables.md`
-        (all tables and what they leave out), `latex/*.tex`.
+        The folder: `metadata.json`, `tables/*.parquet`, `analysis.json` (by setting), `across_settings.json`,
+        `tables.md` (all tables and what they leave out), `latex/*.tex`.
 
     Raises:
         RunError: The folder holds something.

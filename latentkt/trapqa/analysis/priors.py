@@ -1,5 +1,4 @@
-"""Errors beside what corpora say of the question: how often the two candidates are named together, and which path has
-the larger prior.
+"""Errors beside what corpora say of a question: co-occurrence of its two candidates, and the prior ratio of its paths.
 
 Fame is a property of a name; the theory's prior is one of a name with a relation. Where both are joined they are always
 read side by side, each within the strata of the other.
@@ -121,7 +120,10 @@ def ranking_of_errors(rows: pd.DataFrame) -> list[dict[str, Any]]:
 def fame_beside_priors(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Odds ratio of an error by fame and by prior ratio, each alone and within the strata of the other."""
     one = one_a_question(rows)
-    flags = {"wrong more famous": shortcut_more_famous(one), "shortcut path has the larger prior": one["log_prior_ratio"] > 0}
+    flags = {
+        "wrong more famous": shortcut_more_famous(one),
+        "shortcut path has the larger prior": one["log_prior_ratio"] > 0,
+    }
     (fame, prior) = (np.asarray(flag, dtype=bool) for flag in flags.values())
     found: list[dict[str, Any]] = []
     for name, exposed, other in zip(flags, (fame, prior), (prior, fame), strict=True):

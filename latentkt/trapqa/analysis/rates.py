@@ -26,7 +26,8 @@ def rate(key: str, values: np.ndarray | pd.Series, questions: np.ndarray | pd.Se
     """A share in percent under `key`, its interval under `key_low` and `key_high`; NaN for no values.
 
     Example:
-        >>> {key: round(value, 2) for key, value in rate("hall_pct", np.array([1, 0, 0, 1]), np.array([*"abcd"])).items()}
+        >>> cells = rate("hall_pct", np.array([1, 0, 0, 1]), np.array([*"abcd"]))
+        >>> {key: round(value, 2) for key, value in cells.items()}
         {'hall_pct': 50.0, 'hall_pct_low': 15.0, 'hall_pct_high': 85.0}
     """
     array = np.asarray(values, dtype=float)
@@ -56,7 +57,9 @@ def two_by_two(rows: pd.DataFrame, exposed: np.ndarray) -> np.ndarray:
     """[[exposed wrong, exposed right], [other wrong, other right]]."""
     wrong = rows["wrong"].to_numpy() == 1.0
     flags = np.asarray(exposed, dtype=bool)
-    return np.array([[(flags & wrong).sum(), (flags & ~wrong).sum()], [(~flags & wrong).sum(), (~flags & ~wrong).sum()]])
+    return np.array(
+        [[(flags & wrong).sum(), (flags & ~wrong).sum()], [(~flags & wrong).sum(), (~flags & ~wrong).sum()]]
+    )
 
 
 def ratio_of(table: np.ndarray) -> float:

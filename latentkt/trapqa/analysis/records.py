@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import DataError
-from latentkt.trapqa.analysis.fields import NUMBERS, TEXTS, YES_NO, problem_of
+from latentkt.trapqa.analysis.fields import FIELDS, TEXTS, YES_NO, checked
 from latentkt.trapqa.analysis.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -63,21 +61,21 @@ def read_records(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     import hashlib
 
     files = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
-    columns, problems, sources = _Columns(), list[str](), list[tuple[str, str]]()
+    rows, problems, sources = _Rows(), list[str](), list[tuple[str, str]]()
     for file in files:
         digest = hashlib.sha256()
         try:
             with file.open("rb") as lines:
                 for number, line in enumerate(lines, start=1):
                     digest.update(line)
-                    problem = columns.add_line(line)
+                    problem = rows.add_line(line)
                     if problem:
                         problems.append(f"{file}, line {number}: {problem}")
         except OSError as error:
             raise DataError(f"cannot read {file}", expected="a file of records", found=error.strerror) from error
         sources.append((file.name, digest.hexdigest()))
     _refuse(problems, "records are refused", "correct these lines, or leave them out")
-    return _checked(columns.frame(), tuple(sources))
+    return _checked(rows.frame(), tuple(sources))
 
 
 def records_from_frame(frame: pd.DataFrame) -> Records:
@@ -95,19 +93,16 @@ def records_from_frame(frame: pd.DataFrame) -> Records:
         >>> records_from_frame(pd.DataFrame(rows)).frame["wrong"].tolist()
         [0.0, 1.0]
     """
-    import pandas as pd
-
-    names = [name for name in (*TEXTS, *YES_NO, *NUMBERS) if name in frame.columns]
-    columns, problems = _Columns(), list[str]()
+    names = [name for name in FIELDS if name in frame.columns]
+    rows, problems = _Rows(), list[str]()
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     for number, values in enumerate(plain.itertuples(index=False, name=None)):
         record = {name: _plain(value, name) for name, value in zip(names, values, strict=True)}
-        problem = columns.add(record)
+        problem = rows.add(record)
         if problem:
             problems.append(f"row {number}: {problem}")
     _refuse(problems, "records are refused", "correct these rows, or leave them out")
-    assert isinstance(frame, pd.DataFrame)
-    return _checked(columns.frame(), ())
+    return _checked(rows.frame(), ())
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -116,44 +111,44 @@ def _plain(value: Any, name: str) -> Any:
     return bool(value) if name in YES_NO and value in (0.0, 1.0) and value is not None else value
 
 
-class _Columns:
-    """Columns that grow record by record; text is kept once however often it stands there."""
+class _Rows:
+    """Checked values, record by record."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, list[str | None]] = {name: [] for name in TEXTS}
-        self.numbers = {name: array("d") for name in (*YES_NO, *NUMBERS)}
+        self.rows: list[tuple[str | float | None, ...]] = []
 
     def add_line(self, line: bytes) -> str | None:
         """Add one line of a file; the text says what is wrong with it."""
-        if not line.strip():
+        if line.isspace():
             return None
         try:
-            record = json.loads(line)
+            record = json.loads(line.decode())
         except ValueError as error:
             return f"no JSON ({error}); a line that ends early was half written"
         return self.add(record)
 
     def add(self, record: Any) -> str | None:
-        values, problem = problem_of(record)
-        if problem:
-            return f"question {values['question_id']!r}: {problem}" if "question_id" in values else problem
-        for name, texts in self.texts.items():
-            value = values.get(name)
-            texts.append(sys.intern(value) if isinstance(value, str) else None)
-        for name, numbers in self.numbers.items():
-            numbers.append(float(values.get(name, float("nan"))))
-        return None
+        """Add one record; the text says what is wrong with it."""
+        values, problem = checked(record)
+        if problem is None:
+            self.rows.append(values)
+        return problem
 
     def frame(self) -> pd.DataFrame:
+        """One row a record: texts as categories, the rest as numbers."""
         import numpy as np
         import pandas as pd
 
-        texts = {name: pd.Categorical(values, categories=_seen(values)) for name, values in self.texts.items()}
-        numbers = {name: np.frombuffer(values, dtype=float) if values else [] for name, values in self.numbers.items()}
-        return pd.DataFrame({**texts, **numbers})
+        columns: dict[str, Any] = {}
+        for name, values in zip(FIELDS, zip(*self.rows, strict=True) if self.rows else [()] * len(FIELDS), strict=True):
+            if name in TEXTS:
+                columns[name] = pd.Categorical(values, categories=_seen(values))
+            else:
+                columns[name] = np.array(values, dtype=float)
+        return pd.DataFrame(columns)
 
 
-def _seen(values: Iterable[str | None]) -> list[str]:
+def _seen(values: Iterable[Any]) -> list[Any]:
     """Distinct values in order of first appearance."""
     return [value for value in dict.fromkeys(values) if value is not None]
 
@@ -188,7 +183,7 @@ def _duplicates(frame: pd.DataFrame) -> list[str]:
     bad = grouped[(grouped["size"] > grouped["nunique"]) | ((grouped["min"] < 0) & (grouped["size"] > 1))]
     return [
         f"question {question!r}, setting {setting!r}, condition {condition!r}: {size} records"
-        for (question, setting, condition), size in bad["size"].items()
+        for question, setting, condition, size in bad["size"].reset_index().itertuples(index=False)
     ]
 
 

@@ -17,7 +17,15 @@ __all__ = ["cells", "latex", "markdown"]
 ABSENT = "–"
 DECIMALS = {"rate": 2, "points": 2, "number": 2, "ratio": 2}
 LATEX = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}"}
-LATEX |= {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$", "<": "$<$", ">": "$>$", "*": "$^*$"}
+LATEX |= {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "−": "$-$",
+    "<": "$<$",
+    ">": "$>$",
+    "*": "$^*$",
+}
 
 
 def cells(name: str, table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -33,7 +41,7 @@ def cells(name: str, table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def markdown(name: str, table: pd.DataFrame) -> str:
-    """The table in Markdown, with its title above and its note below.
+    r"""The table in Markdown, with its title above and its note below.
 
     Example:
         >>> import pandas as pd
@@ -61,7 +69,13 @@ def latex(name: str, table: pd.DataFrame) -> str:
     lines += [" & ".join(map(_escape, headings)) + r" \\", r"\midrule"]
     lines += [" & ".join(map(_escape, row)) + r" \\" for row in rows]
     caption = " ".join(part for part in (layout.title.rstrip(".") + ".", layout.note) if part)
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escape(caption)}}}", rf"\label{{tab:{name}}}", r"\end{table}"]
+    lines += [
+        r"\bottomrule",
+        r"\end{tabular}",
+        rf"\caption{{{_escape(caption)}}}",
+        rf"\label{{tab:{name}}}",
+        r"\end{table}",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -69,7 +83,7 @@ def _escape(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
-def _cell(column: Column, row: Mapping[str, Any]) -> str:
+def _cell(column: Column, row: Mapping[Any, Any]) -> str:
     value = row.get(column.key)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ABSENT
