@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from latentkt.plots.theory import dominance_map, term_waterfall
     from latentkt.plots.tokens import layer_by_token
     from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
+    from latentkt.plots.trapqa import (
+        trapqa_calibration,
+        trapqa_consensus,
+        trapqa_errors,
+        trapqa_everyday,
+        trapqa_fame,
+        trapqa_probe_states,
+    )
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
@@ -47,6 +55,12 @@ _HOME = {
     "to_svg": "style",
     "training_curve": "synthetic",
     "trap_errors": "synthetic",
+    "trapqa_calibration": "trapqa",
+    "trapqa_consensus": "trapqa",
+    "trapqa_errors": "trapqa",
+    "trapqa_everyday": "trapqa",
+    "trapqa_fame": "trapqa",
+    "trapqa_probe_states": "trapqa",
 }
 
 __all__ = [
@@ -71,6 +85,12 @@ __all__ = [
     "to_svg",
     "training_curve",
     "trap_errors",
+    "trapqa_calibration",
+    "trapqa_consensus",
+    "trapqa_errors",
+    "trapqa_everyday",
+    "trapqa_fame",
+    "trapqa_probe_states",
 ]
 
 

@@ -23,6 +23,9 @@ every run of that item, its control included.
 
 `skipped`: one row a thing left out.
     `item`, `stage`, `reason`.
+
+`trapqa_…`: the tables of `latentkt.trapqa.analysis`, one row a setting or as the name says; each rate is in percent,
+    with its interval in the columns `…_low` and `…_high`.
 """
 
 from __future__ import annotations
@@ -42,6 +45,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "patch": ("item", "family", "kind", "order", "direction", "site", "layer", "role", "effect"),
     "probe": ("target", "layer", "fold", "score", "bag_score", "majority_score", "n_test"),
     "skipped": ("item", "stage", "reason"),
+    "trapqa_table1": ("setting", "names_rate_pct", "names_n", "profiles_rate_pct", "profiles_n"),
+    "trapqa_table4": ("setting", "both_wrong_rate_pct", "one_wrong_rate_pct", "neither_wrong_rate_pct"),
+    "trapqa_table9": ("setting", "n", "hall_wrong_more_famous_pct", "hall_wrong_not_more_famous_pct"),
+    "trapqa_calibration": ("setting", "n", "confidence", "accuracy_pct"),
+    "trapqa_consensus": ("settings_wrong", "observed", "expected_independent", "expected_one_difficulty"),
+    "trapqa_everyday": ("setting", "by", "value", "n", "rate_pct"),
 }
 
 

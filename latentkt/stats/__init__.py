@@ -12,6 +12,7 @@ from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.stats.clusters import ClusterInterval, cluster_interval, paired_interval
+    from latentkt.stats.difficulty import Difficulty, fit_difficulty, poisson_binomial
     from latentkt.stats.exact import (
         ExactTest,
         MantelHaenszel,
@@ -25,48 +26,69 @@ if TYPE_CHECKING:
     from latentkt.stats.multiple import benjamini_hochberg, holm
     from latentkt.stats.permutation import MaxT, SignFlip, sign_flip, sign_flip_max_t
     from latentkt.stats.proportions import clopper_pearson, wilson
+    from latentkt.stats.ranking import auroc
+    from latentkt.stats.shares import clustered_mantel_haenszel, clustered_ratio, clustered_share
+    from latentkt.stats.subsets import SubsetTest, subset_test
 
 _HOME = {
     "ClusterInterval": "clusters",
+    "Difficulty": "difficulty",
     "ExactTest": "exact",
     "Interval": "interval",
     "MantelHaenszel": "exact",
     "MaxT": "permutation",
     "SignFlip": "permutation",
+    "SubsetTest": "subsets",
+    "auroc": "ranking",
     "benjamini_hochberg": "multiple",
     "binomial_test": "exact",
     "clopper_pearson": "proportions",
     "cluster_interval": "clusters",
+    "clustered_mantel_haenszel": "shares",
+    "clustered_ratio": "shares",
+    "clustered_share": "shares",
     "fisher_test": "exact",
+    "fit_difficulty": "difficulty",
     "holm": "multiple",
     "mantel_haenszel": "exact",
     "mcnemar_test": "exact",
     "mean_interval": "means",
     "paired_interval": "clusters",
+    "poisson_binomial": "difficulty",
     "sign_flip": "permutation",
     "sign_flip_max_t": "permutation",
+    "subset_test": "subsets",
     "wilson": "proportions",
 }
 
 __all__ = [
     "ClusterInterval",
+    "Difficulty",
     "ExactTest",
     "Interval",
     "MantelHaenszel",
     "MaxT",
     "SignFlip",
+    "SubsetTest",
+    "auroc",
     "benjamini_hochberg",
     "binomial_test",
     "clopper_pearson",
     "cluster_interval",
+    "clustered_mantel_haenszel",
+    "clustered_ratio",
+    "clustered_share",
     "fisher_test",
+    "fit_difficulty",
     "holm",
     "mantel_haenszel",
     "mcnemar_test",
     "mean_interval",
     "paired_interval",
+    "poisson_binomial",
     "sign_flip",
     "sign_flip_max_t",
+    "subset_test",
     "wilson",
 ]
 
