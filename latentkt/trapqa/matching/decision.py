@@ -19,7 +19,7 @@ _SIDE: dict[str, Answer] = {"c": "correct", "s": "shortcut"}
 _EXACT = re.compile(
     r"(?:(?:the |my |final |correct )*answer(?: is|:| -| —)* ?)?(?:[12ab][.):] ?|[-—•] )?\"?(@[cs])\"?[ .!\"]*"
 )
-_NUMBER = re.compile(r"(?:option |number |answer:? )*([12])[.)]?")
+_NUMBER = re.compile(r"(?:option |number |answer:? )*\(?(?:(1|a)|2|b)[.)]*")
 _UNFINISHED = re.compile(r"[^.!?\n]*$")
 
 
@@ -29,7 +29,7 @@ class Match:
 
     Attributes:
         answer: `correct`, `shortcut`, or `off`: neither, or not to be told.
-        rule: Why. `exact`: the reply is one candidate and nothing else. `number`: it is the number of an option.
+        rule: Why. `exact`: the reply is one candidate and nothing else. `number`: it is the number or letter of an option.
             `stated`: one candidate is given as the answer. Off: `empty`, `none` (no candidate is given), `both`
             (two are, and neither is taken back), `ironic`.
         truncated: Whether a limit cut the reply off.
@@ -59,8 +59,8 @@ def match_answer(
         reply: The reply, without its reasoning (see `read_reply`).
         correct: The item's correct answer: its text and aliases.
         shortcut: The item's shortcut answer.
-        numbered: Which of the two stands under the numbers 1 and 2 in the prompt, where it has such numbers; a reply
-            that is only a number is matched then.
+        numbered: Which of the two stands first and which second, where the prompt numbers them (1, 2 or A, B); a
+            reply that is only such a number or letter is matched then.
 
     Raises:
         InputError: A candidate has no letters.
@@ -84,7 +84,7 @@ def match_answer(
     if exact:
         return Match(_SIDE[exact[1][1]], "exact", reply.truncated)
     if number and numbered is not None:
-        return Match(numbered[int(number[1]) - 1], "number", reply.truncated)
+        return Match(numbered[0 if number[1] else 1], "number", reply.truncated)
     if is_ironic(marked):
         return Match("off", "ironic", reply.truncated)
     if reply.truncated:  # its last words could have gone on in any way

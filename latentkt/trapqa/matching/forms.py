@@ -19,6 +19,7 @@ _LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒−", "-") | dict.fromkeys("–—―", "—"))
 _QUOTES = str.maketrans(dict.fromkeys("‘’‛`´", "'") | dict.fromkeys("“”„«»‹›″", '"'))
 _MARKUP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)|[*_#~@{}$\\]|(?<!\w)'|'(?!\w)")
+_STRUCK = re.compile(r"~~.*?~~")
 _SUFFIX = re.compile(r"[,\s]+(?:jr|sr|ii|iii|iv)\.?$|,.*$")
 
 
@@ -35,7 +36,7 @@ class Named(Protocol):
 
 
 def normalise(text: str) -> str:
-    """Text in small letters, without accents, markup and runs of spaces; lines and sentence marks stay.
+    """Text in small letters, without accents, markup, struck-out words and runs of spaces; lines and sentence marks stay.
 
     Example:
         >>> normalise("**Marie  Skłodowska‑CURIE**")
@@ -44,7 +45,7 @@ def normalise(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).translate(_DASHES).translate(_QUOTES).casefold()
     decomposed = unicodedata.normalize("NFD", text)
     text = "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_LETTERS)
-    text = _MARKUP.sub("", text)
+    text = _MARKUP.sub("", _STRUCK.sub(" ", text))
     text = re.sub(r"(?<=\w)-(?=\w)", " ", text)
     return "\n".join(line for line in (" ".join(line.split()) for line in text.splitlines()) if line)
 

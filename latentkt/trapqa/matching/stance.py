@@ -59,7 +59,7 @@ _CROWNED = re.compile(
     rf"required)\b|(?P<fit>{_ANY}) (?:it is|fits|matches)\b"
 )
 _COPULA = re.compile(
-    rf"{_IS}{_HEAD}(?P<at>{_ANY})\"?(?=$|[ ]?[.!]|,| (?:because|since|as|for|instead|here|who (?:did|was|never|fits))\b)"
+    rf"{_IS}{_HEAD}(?P<at>{_ANY})\"?(?=$|[ ]?[.!]|,| (?:because|since|as|for|instead|here|who|that|whose)\b)"
 )
 _LEAD = (
     r"(?:so|then|therefore|thus|hence|clearly|definitely|certainly|probably|obviously|ok|okay|well|hmm+|yes|no|just|"
@@ -69,7 +69,8 @@ _LEAD = (
 _TAIL = r"(?:instead|then|there|of course|for sure|i think|i believe|i guess|definitely|please|here|is it|\))"
 _ALONE = re.compile(rf"(?:{_LEAD} ?)*\"?(?P<at>{_ANY})\"?(?: ?{_TAIL})*[ .!\"]*")
 _ACT = re.compile(
-    r"(?:(?:so|then|therefore|thus|hence|please|just|simply|definitely|better|best|well|ok|okay|to|—|-) )*(?P<at>@[cs])(?: |$)"
+    r"(?:(?:so|then|therefore|thus|hence|please|just|simply|definitely|better|best|well|ok|okay|to|—|-) )*(?P<at>@[cs])"
+    r"(?! (?:would|will|is|was|can|could|might|may|seems|does|has|makes|sounds)\b)(?: |$)"
 )
 
 _STRENGTH: tuple[tuple[re.Pattern[str], int], ...] = (
@@ -86,7 +87,8 @@ _NOT = (
     r"rather than|instead of|anyone but|anything but|other than|except|unlike|excludes?|excluding|eliminates?|rules? out|"
     r"ruled out|ruling out|no need to|against|avoid|without)\b"
 )
-_DENIED_BEFORE = re.compile(rf"{_NOT}[^@]*(?P<at>{_ANY})")
+# No copula in between: "the one who never won is X" gives X.
+_DENIED_BEFORE = re.compile(rf"{_NOT}(?:(?! is | was | must be |'s |: )[^@])*(?P<at>{_ANY})")
 _BE = r"(?: is| was| can| could| would| be|'s)*"
 _DENIED_AFTER = re.compile(
     rf"(?P<at>{_ANY})\"?{_BE}(?: therefore| thus| clearly)?"
@@ -95,15 +97,17 @@ _DENIED_AFTER = re.compile(
     r"|(?: does not|doesn't| did not| didn't| do not| don't| will not| won't| would not| wouldn't)"
     r" (?:fit|match|work|help|qualify|make sense|do\b))"
 )
-_SUPPOSED = re.compile(
-    r"\b(?:if|unless|whether|suppose|supposing|assuming|were it|had it|in case|provided|could|might|may|maybe|perhaps|"
-    r"possibly|either|not sure|unsure|tempting|tempted|at first|(?:first|initial|obvious|intuitive) "
-    r"(?:thought|guess|instinct|choice|answer|reaction)|(?:first|initially|originally) (?:thought|assumed|guessed))\b"
+# Words under which a whole part of a sentence is no answer, and words under which what follows them is none.
+_IDLE = re.compile(
+    r"\b(?<!even )(?:if|unless|suppose|supposing|assuming|were it|had it|in case|provided|tempting|tempted|at first|"
+    r"normally|usually|ordinarily|otherwise|(?:first|initial|obvious|intuitive) (?:thought|guess|instinct|choice|answer|"
+    r"reaction)|(?:first|initially|originally) (?:thought|assumed|guessed))\b"
 )
+_SUPPOSED = re.compile(r"\b(?:whether|could|might|may|maybe|perhaps|possibly|either|not sure|unsure)\b")
 _QUOTED = re.compile(
     r"\b(?!i\b|we\b|you\b)[\w']+ (?:[a-z]+ly |always |would |might |may |will |often |once )?"
-    r"(?:says?|said|thinks?|thought|believes?|believed|claims?|claimed|answers?|answered|suggests?|suggested|insists?|"
-    r"insisted|tells?|told|guess|guesses|assume|assumes|argues?|argued)\b|\baccording to\b|\bpeople\b|\beveryone\b"
+    r"(?:says|said|thinks|thought|believes|believed|claims|claimed|answers|answered|suggests|suggested|insists|"
+    r"insisted|tells|told|guesses|assumes|argues|argued)\b|\baccording to\b|\bpeople\b|\beveryone\b"
 )
 _JOINED = re.compile(rf"{_ANY}\"?,? (?:or|and|and/or|&|/|nor) (?:the |to )?\"?{_ANY}|{_ANY} ?/ ?{_ANY}|\bboth\b[^@]*{_ANY}")
 _RETRACTED = re.compile(
@@ -146,14 +150,14 @@ def _sentence_events(sentence: str, *, actions: bool) -> Iterator[Event]:
 
 def _part_events(part: str, *, actions: bool) -> Iterator[Event]:
     """A part is what a "but" or a semicolon leaves: what is supposed or quoted in it stays so to its end."""
-    if _RETRACTED.search(part):
-        yield Event("retract")
     aside = min((m.start() for m in (_SUPPOSED.search(part), _QUOTED.search(part)) if m), default=len(part))
-    if _JOINED.search(part):
+    if _JOINED.search(part) or _IDLE.search(part):
         return
     start = 0
     for stop in [*(match.start() for match in _CLAUSE.finditer(part)), len(part)]:
         clause = part[start:stop].strip(" ,()")
+        if _RETRACTED.search(clause):
+            yield Event("retract")
         if start <= aside and "@" in clause:
             within = part[: max(stop, 0)] if _is_label(part[:start]) else clause
             shown = within if aside >= stop else part[start:aside]
@@ -174,7 +178,8 @@ def _clause_events(clause: str, *, actions: bool) -> Iterator[Event]:
         for match in pattern.finditer(clause):
             name = next(text for text in match.groupdict().values() if text)[1]
             given[name] = max(strength, given.get(name, 0))
-    alone = _ALONE.fullmatch(clause) or (actions and _ACT.match(clause))
+    told = actions and len(set(re.findall(_ANY, clause))) == 1  # "do this and then that" chooses neither
+    alone = _ALONE.fullmatch(clause) or (told and _ACT.match(clause))
     if alone:
         given[alone["at"][1]] = max(2, given.get(alone["at"][1], 0))
     yield from (Event("give", name, strength) for name, strength in given.items() if name not in denied)
