@@ -13,6 +13,7 @@ from latentkt.errors import LatentKTError
 COMMANDS: dict[str, str] = {
     "study": "the main job: ask a model trap items, measure inside it, write tables and a report",
     "models": "fetch the model of the built-in study; check how a model is read",
+    "trapqa": "ask any model trap items, hosted ones too, and keep what it answers as records",
     "items": "validate trap items and print how a set is balanced",
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",

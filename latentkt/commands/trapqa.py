@@ -26,20 +26,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="smollm2, a local folder, or a hub id")
     parser.add_argument(
-        "--condition", nargs="+", choices=_CONDITIONS, required=True, help="one or more; items that do not fit are counted"
+        "--condition",
+        nargs="+",
+        choices=_CONDITIONS,
+        required=True,
+        help="one or more; items that do not fit are counted",
     )
     parser.add_argument("--out", required=True, metavar="RECORDS", help="the records, a .jsonl file")
     parser.add_argument("--items", metavar="F", help="trap items, rows, a folder or hub id laid out as TrapQA; "
                         "default: the built-in set")  # fmt: skip
-    parser.add_argument("--field", action="append", default=[], metavar="NAME=FIELD", help="name of a field of the rows")
+    parser.add_argument(
+        "--field", action="append", default=[], metavar="NAME=FIELD", help="name of a field of the rows"
+    )
     parser.add_argument("--mode", choices=("logprob", "generate"), default="logprob")
     parser.add_argument("--orders", choices=("seeded", "both"), default="seeded")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, metavar="N", help="at most N items a condition, of those that fit it")
     parser.add_argument("--setting", help="what to call the model in the records; default: its name")
-    parser.add_argument("--template", choices=("chat", "plain"), help="default: chat where the tokenizer has a template")
+    parser.add_argument(
+        "--template", choices=("chat", "plain"), help="default: chat where the tokenizer has a template"
+    )
     parser.add_argument("--system", metavar="TEXT", help='system prompt; "none" removes the template\'s own')
-    parser.add_argument("--prompt-template", metavar="FILE", help="a text with placeholders in place of the built-in one")
+    parser.add_argument(
+        "--prompt-template", metavar="FILE", help="a text with placeholders in place of the built-in one"
+    )
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--temperature", type=float, default=0.0, help="0: the likeliest token each time")
     parser.add_argument("--top-p", type=float, default=1.0)
@@ -61,7 +71,18 @@ def _run(args: argparse.Namespace) -> list[str]:
     from latentkt.trapqa.running import RunOptions, run_trapqa
     from latentkt.trapqa.running.inspect_samples import read_fields
 
-    names = ("mode", "orders", "seed", "limit", "setting", "template", "system", "max_new_tokens", "temperature", "top_p")
+    names = (
+        "mode",
+        "orders",
+        "seed",
+        "limit",
+        "setting",
+        "template",
+        "system",
+        "max_new_tokens",
+        "temperature",
+        "top_p",
+    )
     options = RunOptions(
         conditions=tuple(args.condition),
         confidence=args.confidence,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
     from latentkt.plots.answers import differences_by_family, item_against_control
+    from latentkt.plots.evidence import evidence_by_item
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.probes import probe_by_layer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HOME = {
     "accuracy_by_kind": "accuracy",
     "differences_by_family": "answers",
+    "evidence_by_item": "evidence",
     "item_against_control": "answers",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
@@ -33,6 +35,7 @@ _HOME = {
 __all__ = [
     "accuracy_by_kind",
     "differences_by_family",
+    "evidence_by_item",
     "item_against_control",
     "lens_trajectory",
     "patch_by_role",

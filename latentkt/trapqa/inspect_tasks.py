@@ -47,9 +47,11 @@ def trapqa_match() -> Scorer:
     """Match the first reply; an answer that is neither candidate's is wrong, and its rule says so."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        answer, right, rule, truncated = judged(state.metadata, state.messages, state.output, state.store)
+        stop = state.store.get("first_stop") or state.output.stop_reason
+        answer, right, match = judged(state.metadata, state.messages, stop)
         value = CORRECT if right else INCORRECT
-        return Score(value=value, answer=answer, explanation=rule, metadata={"rule": rule, "truncated": truncated})
+        more = {"rule": match.rule, "truncated": match.truncated}
+        return Score(value=value, answer=answer, explanation=match.rule, metadata=more)
 
     return score
 
@@ -93,9 +95,7 @@ def trapqa_real_life(
 
 
 @task
-def trapqa_neutral(
-    items: str | None = None, orders: str = "seeded", seed: int = 0, fields: str | None = None
-) -> Task:
+def trapqa_neutral(items: str | None = None, orders: str = "seeded", seed: int = 0, fields: str | None = None) -> Task:
     """The options without the question: which is said by itself? No answer is right. Arguments as in `trapqa_names`."""
     return _task("neutral", False, items=items, orders=orders, seed=seed, fields=fields)
 

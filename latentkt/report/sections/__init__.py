@@ -13,7 +13,7 @@ from types import ModuleType
 
 __all__ = ["SECTIONS", "modules"]
 
-SECTIONS: tuple[str, ...] = ("answers", "position", "lens", "patching", "probes")
+SECTIONS: tuple[str, ...] = ("answers", "position", "lens", "patching", "probes", "trapqa")
 
 
 def modules() -> list[ModuleType]:

@@ -12,7 +12,9 @@ CONFIDENCE_QUESTION = (
     "How sure are you that this answer is right? Reply with one whole number from 0 (certainly wrong) to 100 "
     "(certainly right) and nothing else."
 )
-_NUMBER = re.compile(r"(?:(?:my )?confidence(?: level| score)?(?: is|:)? )?(\d{1,3})(?:\.0+)? ?(?:%|percent|/ ?100)?[.!]?")
+_NUMBER = re.compile(
+    r"(?:(?:my )?confidence(?: level| score)?(?: is|:)? )?(\d{1,3})(?:\.0+)? ?(?:%|percent|/ ?100)?[.!]?"
+)
 
 
 def read_confidence(text: str) -> float | None:

@@ -29,7 +29,7 @@ class Match:
 
     Attributes:
         answer: `correct`, `shortcut`, or `off`: neither, or not to be told.
-        rule: Why. `exact`: the reply is one candidate and nothing else. `number`: it is the number or letter of an option.
+        rule: Why. `exact`: the reply is one candidate and nothing else. `number`: it is the number or letter of one.
             `stated`: one candidate is given as the answer. Off: `empty`, `none` (no candidate is given), `both`
             (two are, and neither is taken back), `ironic`.
         truncated: Whether a limit cut the reply off.

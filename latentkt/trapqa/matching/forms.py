@@ -36,7 +36,7 @@ class Named(Protocol):
 
 
 def normalise(text: str) -> str:
-    """Text in small letters, without accents, markup, struck-out words and runs of spaces; lines and sentence marks stay.
+    """Text in small letters, without accents, markup, struck-out words, runs of spaces; lines and sentence marks stay.
 
     Example:
         >>> normalise("**Marie  Skłodowska‑CURIE**")

@@ -46,8 +46,8 @@ _CHOSEN = re.compile(
     rf"take|settle on|stick with|advise)(?: that)?(?: it is| it's| it must be| you)?{_HEAD}(?P<at>{_ANY})"
 )
 _DONE = re.compile(
-    r"\b(?:you|i|we|he|she|they|one)(?:'d| would|'ll| will| should| must| need to| have to| has to| ought to| had better)"
-    rf"(?: (?:better|best|just|simply|rather|therefore|definitely|still|to))* (?P<at>{_ANY})"
+    r"\b(?:you|i|we|he|she|they|one)(?:'d| would|'ll| will| should| must| need to| have to| has to| ought to|"
+    rf" had better)(?: (?:better|best|just|simply|rather|therefore|definitely|still|to))* (?P<at>{_ANY})"
 )
 _WISE = re.compile(
     rf"\b(?:better|best|wiser|wisest|necessary|required|advisable|sensible|smarter|easier|right) to (?P<at>{_ANY})"
@@ -84,8 +84,8 @@ _STRENGTH: tuple[tuple[re.Pattern[str], int], ...] = (
 
 _NOT = (
     r"\b(?:not|never|cannot|can't|isn't|wasn't|aren't|won't|wouldn't|shouldn't|don't|doesn't|didn't|couldn't|neither|nor|"
-    r"rather than|instead of|anyone but|anything but|other than|except|unlike|excludes?|excluding|eliminates?|rules? out|"
-    r"ruled out|ruling out|no need to|against|avoid|without)\b"
+    r"rather than|instead of|anyone but|anything but|other than|except|unlike|excludes?|excluding|eliminates?|"
+    r"rules? out|ruled out|ruling out|no need to|against|avoid|without)\b"
 )
 # No copula in between: "the one who never won is X" gives X.
 _DENIED_BEFORE = re.compile(rf"{_NOT}(?:(?! is | was | must be |'s |: )[^@])*(?P<at>{_ANY})")
@@ -100,8 +100,8 @@ _DENIED_AFTER = re.compile(
 # Words under which a whole part of a sentence is no answer, and words under which what follows them is none.
 _IDLE = re.compile(
     r"\b(?<!even )(?:if|unless|suppose|supposing|assuming|were it|had it|in case|provided|tempting|tempted|at first|"
-    r"normally|usually|ordinarily|otherwise|(?:first|initial|obvious|intuitive) (?:thought|guess|instinct|choice|answer|"
-    r"reaction)|(?:first|initially|originally) (?:thought|assumed|guessed))\b"
+    r"normally|usually|ordinarily|otherwise|(?:first|initial|obvious|intuitive) (?:thought|guess|instinct|choice|"
+    r"answer|reaction)|(?:first|initially|originally) (?:thought|assumed|guessed))\b"
 )
 _SUPPOSED = re.compile(r"\b(?:whether|could|might|may|maybe|perhaps|possibly|either|not sure|unsure)\b")
 _QUOTED = re.compile(
@@ -109,13 +109,17 @@ _QUOTED = re.compile(
     r"(?:says|said|thinks|thought|believes|believed|claims|claimed|answers|answered|suggests|suggested|insists|"
     r"insisted|tells|told|guesses|assumes|argues|argued)\b|\baccording to\b|\bpeople\b|\beveryone\b"
 )
-_JOINED = re.compile(rf"{_ANY}\"?,? (?:or|and|and/or|&|/|nor) (?:the |to )?\"?{_ANY}|{_ANY} ?/ ?{_ANY}|\bboth\b[^@]*{_ANY}")
+_JOINED = re.compile(
+    rf"{_ANY}\"?,? (?:or|and|and/or|&|/|nor) (?:the |to )?\"?{_ANY}|{_ANY} ?/ ?{_ANY}|\bboth\b[^@]*{_ANY}"
+)
 _RETRACTED = re.compile(
     r"\b(?:wait|actually|scratch that|on second thoughts?|on reflection|correction|sorry|i mean|i meant|no|hold on|"
-    r"let me (?:rethink|reconsider|correct)|strike that|my mistake|oops|rather|i take that back|apologies|never ?mind)\b"
+    r"let me (?:rethink|reconsider|correct)|strike that|my mistake|oops|rather|i take that back|apologies|"
+    r"never ?mind)\b"
 )
 _IRONIC = re.compile(
-    r"\b(?:oh|ah|yeah),? (?:sure|right|yes|of course|great)\b|\b(?:great|brilliant|genius|lovely|wonderful) (?:idea|plan)\b|"
+    r"\b(?:oh|ah|yeah),? (?:sure|right|yes|of course|great)\b|"
+    r"\b(?:great|brilliant|genius|lovely|wonderful) (?:idea|plan)\b|"
     r"\bfamously never\b|\bas if\b|\bgood luck\b|\bwhat could go wrong\b|\byeah,? right\b|/s$"
 )
 _SENTENCE = re.compile(r"[^\n]+?(?:\.{2,}|…|[.!?]+[\")]*(?=\s|$)|\n|$)")
@@ -136,7 +140,7 @@ def events(marked: str, *, actions: bool) -> Iterator[Event]:
         actions: Whether the candidates are things to do: then a clause that begins with one tells to do it.
     """
     for sentence in (match[0].strip() for match in _SENTENCE.finditer(marked)):
-        if sentence and not sentence.rstrip("\")").endswith("?"):
+        if sentence and not sentence.rstrip('")').endswith("?"):
             yield from _sentence_events(sentence, actions=actions)
 
 
@@ -166,7 +170,7 @@ def _part_events(part: str, *, actions: bool) -> Iterator[Event]:
 
 
 def _is_label(before: str) -> bool:
-    """Whether the words before a colon or dash introduce the answer ("final answer: …"), so that both are read as one."""
+    """Whether the words before a colon or dash introduce the answer ("final answer: …"): both are read as one."""
     return bool(re.search(rf"\b{_NOUN}\b[^,;]*$", before))
 
 

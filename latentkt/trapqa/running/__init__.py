@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from latentkt.trapqa.running.evidence import evidence as evidence
+    from latentkt.trapqa.running.dominance import evidence as evidence
     from latentkt.trapqa.running.inspect_log import records_from_log as records_from_log
     from latentkt.trapqa.running.options import RunOptions as RunOptions
     from latentkt.trapqa.running.questions import Plan as Plan
@@ -32,7 +32,7 @@ _HOME = {
     "Record": "records",
     "RunOptions": "options",
     "Summary": "run",
-    "evidence": "evidence",
+    "evidence": "dominance",
     "join_probes": "records",
     "load_rows": "rows",
     "load_source": "sources",

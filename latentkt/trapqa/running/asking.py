@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ def ask(
         try:
             asked.append(_prepare(handle, question, options, template))
         except LatentKTError as error:
-            skipped.append(Skipped(question.item.id, question.condition, f"{error.what}: {error.found or ''}".rstrip(": ")))
+            skipped.append(Skipped(question.item.id, question.condition, error.what))
     if not asked:
         return [], skipped
     if options.mode == "logprob":
@@ -80,7 +80,9 @@ def _score(handle: ModelHandle, asked: Sequence[_Asked], setting: str) -> tuple[
     for each in asked:
         try:
             mine = [
-                encode_answers(handle, encoded, p.answer_prefix + p.correct, p.answer_prefix + p.shortcut, name=p.item_id)
+                encode_answers(
+                    handle, encoded, p.answer_prefix + p.correct, p.answer_prefix + p.shortcut, name=p.item_id
+                )
                 for p, encoded in zip(each.prompts, each.encoded, strict=True)
             ]
         except LatentKTError as error:
@@ -171,7 +173,9 @@ def _write(
     Samples are drawn one prompt at a time, each from a seed of its own, so that they do not depend on what else is
     asked or where a run was stopped.
     """
-    groups: Iterable[list[int]] = [[n] for n in range(len(prompts))] if options.temperature else [[*range(len(prompts))]]
+    groups: Iterable[list[int]] = (
+        [[n] for n in range(len(prompts))] if options.temperature else [[*range(len(prompts))]]
+    )
     found: dict[int, tuple[str, Reply]] = {}
     for group in groups:
         seed = hashlib.sha256(f"{options.seed} {keys[group[0]]}".encode()).digest()[:7]

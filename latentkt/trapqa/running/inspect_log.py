@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latentkt.errors import DataError, InputError, MissingExtraError
+from latentkt.errors import DataError, InputError, MissingExtraError, RunError
 from latentkt.trapqa.matching import read_confidence
 from latentkt.trapqa.running.inspect_samples import first_reply, match_reply, question_of
+from latentkt.trapqa.running.journal import meta_path, now, write_meta
 from latentkt.trapqa.running.making import ProbeAnswer, answer_record, probe_answer, probe_record
 from latentkt.trapqa.running.questions import Question
-from latentkt.trapqa.running.records import Record, join_probes
+from latentkt.trapqa.running.records import Record, check_unique, join_probes, write_records
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
 
-__all__ = ["LogRecords", "records_from_log"]
+__all__ = ["LogRecords", "records_from_log", "save_log_records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,7 @@ class LogRecords:
         return found
 
 
-def records_from_log(
-    *paths: str | Path, setting: str | None = None, partial: bool = False
-) -> LogRecords:
+def records_from_log(*paths: str | Path, setting: str | None = None, partial: bool = False) -> LogRecords:
     """Read logs of the tasks of `latentkt.trapqa.inspect_tasks`.
 
     Replies are matched again, so a log gives the same records as a run of today's matcher would.
@@ -87,7 +86,7 @@ def records_from_log(
         records += found
         unread += vague
         provenance.append(_provenance(log, path))
-    _refuse_twice(records)
+    check_unique([(record, "the logs together") for record in records])
     return LogRecords(tuple(join_probes(records)), failed, missing, tuple(unread), tuple(provenance))
 
 
@@ -128,19 +127,6 @@ def _refuse_epochs(samples: Sequence[EvalSample], path: Path) -> None:
             found=", ".join(repeated[:5]),
             fix="run the task with --epochs 1",
         )
-
-
-def _refuse_twice(records: Sequence[Record]) -> None:
-    seen = set()
-    for record in records:
-        if record.key in seen:
-            raise DataError(
-                f"question {record.question_id!r} stands twice in the logs",
-                expected="one record a question, setting, condition and order",
-                found=f"setting {record.setting!r}, condition {record.condition!r}, order {record.order!r}",
-                fix="leave one of the logs out, or read them apart with another --setting",
-            )
-        seen.add(record.key)
 
 
 def _records(samples: Sequence[EvalSample], setting: str, path: Path) -> tuple[list[Record], list[str]]:
@@ -206,4 +192,27 @@ def _provenance(log: EvalLog, path: Path) -> dict[str, Any]:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(k): v if isinstance(v, (str, int, float, bool, list, dict, type(None))) else str(v) for k, v in value.items()}
+    return {
+        str(k): v if isinstance(v, (str, int, float, bool, list, dict, type(None))) else str(v)
+        for k, v in value.items()
+    }
+
+
+def save_log_records(found: LogRecords, out: Path, *, command: Sequence[str] | None = None) -> None:
+    """Write the records of logs, and beside them their provenance and what the logs lack.
+
+    Raises:
+        RunError: The file exists.
+    """
+    if out.exists() or meta_path(out).exists():
+        raise RunError(f"{out} exists", expected="a new file", found="records", fix="choose another name")
+    failed = [{"question_id": name, "condition": "log", "reason": reason} for name, reason in found.failed.items()]
+    session = {"read": now(), "command": list(command or []), "missing": found.missing, "skipped": failed}
+    write_records(found.records, out)
+    identity = {
+        "model": {"model": ", ".join(sorted({r.setting for r in found.records}))},
+        "logs": list(found.provenance),
+    }
+    write_meta(
+        out, {"identity": identity, "sessions": [{**session, "unread_confidence": list(found.unread_confidence)}]}
+    )

@@ -139,12 +139,10 @@ def first_reply(messages: Sequence[Any], stop: str | None) -> tuple[str, Reply]:
     return (f"<think>{reasoning}</think>\n{raw}" if reasoning else raw), read_reply(raw, stop=stop, reasoning=reasoning)
 
 
-def judged(metadata: Mapping[str, Any], messages: Sequence[Any], output: Any, store: Any) -> tuple[str, bool, str, bool]:
-    """Answer, whether it is right, the rule of the match, whether a limit cut it off."""
-    question = question_of(metadata, "sample")
-    _, reply = first_reply(messages, store.get("first_stop") or output.stop_reason)
-    answer, right, match = match_reply(question, metadata, reply)
-    return answer, right, match.rule, match.truncated
+def judged(metadata: Mapping[str, Any], messages: Sequence[Any], stop: str | None) -> tuple[str, bool, Match]:
+    """What the first reply of a sample was matched to; see `match_reply`."""
+    _, reply = first_reply(messages, stop)
+    return match_reply(question_of(metadata, "sample"), metadata, reply)
 
 
 def match_reply(question: Question, metadata: Mapping[str, Any], reply: Reply) -> tuple[str, bool, Match]:

@@ -129,7 +129,9 @@ def _same_identity(path: Path, identity: dict[str, Any]) -> dict[str, Any]:
     old, new = (side.get("items", {}).get("sha256", {}) for side in (known, identity))
     merged["items"]["sha256"] = {**old, **new}
     other = [name for name in sorted({*known, *identity} - {"items"}) if known.get(name) != identity.get(name)]
-    other += [f"items of {condition}" for condition in sorted(old.keys() & new.keys()) if old[condition] != new[condition]]
+    other += [
+        f"items of {condition}" for condition in sorted(old.keys() & new.keys()) if old[condition] != new[condition]
+    ]
     if other:
         raise RunError(
             f"{path} was begun otherwise",

@@ -58,7 +58,9 @@ class RunOptions:
             ("template", self.template, ("chat", "plain", None)),
         ):
             if value not in allowed:
-                raise InputError(f"{name} is wrong", expected=f"one of {', '.join(map(str, allowed))}", found=repr(value))
+                raise InputError(
+                    f"{name} is wrong", expected=f"one of {', '.join(map(str, allowed))}", found=repr(value)
+                )
         for name, number, low in (
             ("limit", 1 if self.limit is None else self.limit, 1),
             ("max_new_tokens", self.max_new_tokens, 1),

@@ -16,7 +16,17 @@ from latentkt.trapqa.running.records import CONDITIONS, Key
 from latentkt.trapqa.templates import CONDITIONS as BY_KIND
 from latentkt.trapqa.templates import Condition
 
-__all__ = ["Given", "Orders", "Plan", "Question", "Skipped", "check_conditions", "numbered", "plan_questions", "seeded_order"]
+__all__ = [
+    "Given",
+    "Orders",
+    "Plan",
+    "Question",
+    "Skipped",
+    "check_conditions",
+    "numbered",
+    "plan_questions",
+    "seeded_order",
+]
 
 Orders = Literal["seeded", "both"]
 Side = Literal["correct", "shortcut"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ __all__ = [
     "CONDITIONS",
     "Key",
     "Record",
+    "check_unique",
     "join_probes",
     "read_records",
     "record_line",
@@ -106,7 +107,7 @@ def write_records(records: Iterable[Record], path: str | Path) -> None:
         RunError: The disk is full or the folder cannot be written to.
     """
     records = list(records)
-    _check_unique([(record, "the records to be written") for record in records])
+    check_unique([(record, "the records to be written") for record in records])
     with atomic_write(path) as file:
         file.write("".join(record_line(record) + "\n" for record in records).encode())
 
@@ -138,7 +139,7 @@ def read_records(path: str | Path, *, settings: Collection[str] | None = None) -
     for record, where in found:
         if settings is not None and record.setting not in settings:
             raise _wrong(record.question_id, where, "setting", f"one of {', '.join(sorted(settings))}", record.setting)
-    _check_unique(found)
+    check_unique(found)
     return [record for record, _ in found]
 
 
@@ -162,7 +163,9 @@ def parse_record(line: str, where: str) -> Record:
     identity = data.get("question_id")
     unknown = [name for name in data if name not in _NAMES]
     if unknown:
-        raise _wrong(identity, where, unknown[0], f"a field of {', '.join(_NAMES)}", "a field of that name", "into meta")
+        raise _wrong(
+            identity, where, unknown[0], f"a field of {', '.join(_NAMES)}", "a field of that name", "move it into meta"
+        )
     answer = data.get("answer")
     record = Record(**{"question_id": "", "setting": "", "condition": "", **data})
     record = replace(record, answer=_SYNONYMS.get(answer, answer) if isinstance(answer, str) else answer)
@@ -171,52 +174,61 @@ def parse_record(line: str, where: str) -> Record:
 
 
 def _check(record: Record, where: str) -> None:
-    identity = record.question_id
-    for name in ("question_id", "setting"):
-        if not isinstance(getattr(record, name), str) or not getattr(record, name).strip():
-            raise _wrong(identity, where, name, "text that is not blank", getattr(record, name))
-    for name, allowed in (("condition", CONDITIONS), ("order", _ORDERS), ("answer", (*ANSWERS, None))):
-        if getattr(record, name) not in allowed:
-            raise _wrong(identity, where, name, f"one of {', '.join(map(str, allowed))}", getattr(record, name))
-    for name in _TRUTHS:
-        if getattr(record, name) not in (True, False, None) or isinstance(getattr(record, name), (int, float)) != isinstance(
-            getattr(record, name), bool
-        ):
-            raise _wrong(identity, where, name, "true, false or null", getattr(record, name))
-    for name in _NUMBERS:
-        value = getattr(record, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value)):
-            raise _wrong(identity, where, name, "a number or null", value)
-    for name in _TEXTS:
-        if not isinstance(getattr(record, name), str | None):
-            raise _wrong(identity, where, name, "text or null", getattr(record, name))
-    if record.confidence is not None and not 0 <= record.confidence <= 100:
-        raise _wrong(identity, where, "confidence", "0 to 100", record.confidence)
-    if not isinstance(record.meta, dict):
-        raise _wrong(identity, where, "meta", "an object", record.meta)
+    for name, (expected, fits) in _FITS.items():
+        if not fits(getattr(record, name)):
+            raise _wrong(record.question_id, where, name, expected, getattr(record, name))
 
 
-def _wrong(
-    identity: object, where: str, name: str, expected: str, found: object, fix: str | None = None
-) -> DataError:
+def _is_named(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value))
+
+
+def _is_percent(value: object) -> bool:
+    return value is None or (_is_number(value) and 0 <= float(value) <= 100)  # type: ignore[arg-type]
+
+
+_Fits = tuple[str, Callable[[Any], bool]]
+_FITS: dict[str, _Fits] = {
+    "question_id": ("text that is not blank", _is_named),
+    "setting": ("text that is not blank", _is_named),
+    "condition": (f"one of {', '.join(CONDITIONS)}", CONDITIONS.__contains__),
+    "order": ("correct_first, shortcut_first or null", _ORDERS.__contains__),
+    "answer": (f"one of {', '.join(ANSWERS)}, or null", (*ANSWERS, None).__contains__),
+    **dict.fromkeys(_TRUTHS, ("true, false or null", lambda value: value is None or isinstance(value, bool))),
+    **dict.fromkeys(_NUMBERS, ("a number or null", _is_number)),
+    "confidence": ("a number from 0 to 100, or null", _is_percent),
+    **dict.fromkeys(_TEXTS, ("text or null", lambda value: isinstance(value, str | None))),
+    "meta": ("an object", lambda value: isinstance(value, dict)),
+}
+
+
+def _wrong(identity: object, where: str, name: str, expected: str, found: object, fix: str | None = None) -> DataError:
     return DataError(
         f"{where}, question {identity!r}: {name} is wrong",
         expected=expected,
         found=repr(found)[:120],
-        fix=None if fix is None else f"move it {fix}",
+        fix=fix,
     )
 
 
-def _check_unique(found: Sequence[tuple[Record, str]]) -> None:
+def check_unique(found: Sequence[tuple[Record, str]]) -> None:
+    """Refuse two records of one key; each comes with where it stands, for the message.
+
+    Raises:
+        DataError: Two answers to one question.
+    """
     seen: dict[Key, str] = {}
     for record, where in found:
         if record.key in seen:
             raise DataError(
                 f"{where}: a second record of question {record.question_id!r}",
                 expected="one record a question, setting, condition and order",
-                found=f"setting {record.setting!r}, condition {record.condition!r}, order {record.order!r}; the other is in "
-                f"{seen[record.key]}",
-                fix="keep one of the two",
+                found=f"{', '.join(map(repr, record.key))}; the other is in {seen[record.key]}",
+                fix="keep one of the two, or give them different settings",
             )
         seen[record.key] = where
 
@@ -239,14 +251,16 @@ def _joined(record: Record, probe: Record | None) -> Record:
 
 
 def records_frame(records: Iterable[Record]) -> pd.DataFrame:
-    """Records as a table: one column a field, and one for each entry of `meta` that is a number, text or truth value."""
+    """Records as a table: one column a field, and one for each number, text and truth value of `meta`."""
     import pandas as pd
 
     rows = []
     for record in records:
         row = asdict(record)
         meta = row.pop("meta")
-        rows.append({**row, **{k: v for k, v in meta.items() if k not in row and isinstance(v, (str, int, float, bool))}})
+        rows.append(
+            {**row, **{k: v for k, v in meta.items() if k not in row and isinstance(v, (str, int, float, bool))}}
+        )
     frame = pd.DataFrame(rows, columns=None if rows else [name for name in _NAMES if name != "meta"])
     for name in _NUMBERS:
         frame[name] = frame[name].astype("float64")

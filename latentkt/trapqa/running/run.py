@@ -55,14 +55,19 @@ class Summary:
         ]
         probes = [r for r in self.records if r.condition == "probes"]
         if probes:
-            known = Counter((r.probe_eliminative_correct is True) + (r.probe_compatibility_correct is True) for r in probes)
+            known = Counter(
+                (r.probe_eliminative_correct is True) + (r.probe_compatibility_correct is True) for r in probes
+            )
             answers.append(f"  probes: both right {known[2]}, one {known[1]}, neither {known[0]}")
         reasons = Counter((each.condition, each.reason) for each in self.skipped)
         return [
             f"{self.path}: {len(self.records)} records ({self.asked} asked now, {self.kept} there before)",
             *answers,
             *([f"  {self.dropped} half-written line was cut off and its question asked again"] if self.dropped else []),
-            *(f"  not asked in {condition}: {count} ({reason})" for (condition, reason), count in sorted(reasons.items())),
+            *(
+                f"  not asked in {condition}: {count} ({reason})"
+                for (condition, reason), count in sorted(reasons.items())
+            ),
         ]
 
 

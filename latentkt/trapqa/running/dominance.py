@@ -16,15 +16,15 @@ def evidence(records: pd.DataFrame) -> pd.DataFrame:
     """Evidence of each question, in nats.
 
     Dominance is log P(y_s) − log P(y*). What the options alone bring about is measured after the neutral prompt, and it
-    is never assumed to be zero; evidence is neutral dominance minus full dominance, so it is positive where the question
-    moves the model towards y*. Both are taken in the same order of the options and then averaged over the orders.
+    is never assumed to be zero; evidence is neutral dominance minus full dominance, so it is positive where the
+    question moves the model towards y*. Both are taken in the same order of the options, then averaged over the orders.
 
     Args:
         records: From `records_frame`; those with log-odds are used.
 
     Returns:
-        One row a question, setting and condition: `neutral_dominance`, `dominance`, `evidence`, `n_orders`, and the
-        question's `family` and `kind`. A question without a neutral record in the same order has NaN.
+        One row an item (`item`, its question id), setting and condition: `neutral_dominance`, `dominance`, `evidence`,
+        `n_orders`, and the item's `family` and `kind`. A question without a neutral record in the same order has NaN.
 
     Raises:
         DataError: No record has log-odds.
@@ -45,9 +45,8 @@ def evidence(records: pd.DataFrame) -> pd.DataFrame:
     full["neutral_dominance"] = -neutral.reindex(keys).to_numpy()
     full["dominance"] = -full["log_odds"]
     full["evidence"] = full["neutral_dominance"] - full["dominance"]
-    for name in ("family", "kind"):
-        full[name] = full[name] if name in full else None
+    full = full.assign(kind=full.get("kind"))  # records of other sources lack it
     groups = full.groupby(["setting", "condition", "question_id"], sort=False)
     table = groups[["neutral_dominance", "dominance", "evidence"]].mean()
     table["n_orders"] = groups.size()
-    return table.join(groups[["family", "kind"]].first()).reset_index()
+    return table.join(groups[["family", "kind"]].first()).reset_index().rename(columns={"question_id": "item"})
