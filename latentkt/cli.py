@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "attribute": "what each part of the network adds to the answer, and the head table",
     "patch": "exact patching between items and their controls, held against placebo donors",
     "models": "fetch the model of the built-in study; check how a model is read",
+    "trapqa": "ask any model trap items, hosted ones too, and keep what it answers as records",
     "items": "validate trap items and print how a set is balanced",
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",

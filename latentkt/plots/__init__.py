@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from latentkt.plots.answers import differences_by_family, item_against_control
     from latentkt.plots.attribution import attribution_bars
     from latentkt.plots.heads import head_grid, largest_heads
+    from latentkt.plots.evidence import evidence_by_item
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.placebo import effects_by_role
@@ -41,6 +42,7 @@ _HOME = {
     "effects_by_role": "placebo",
     "head_grid": "heads",
     "dominance_law": "synthetic",
+    "evidence_by_item": "evidence",
     "item_against_control": "answers",
     "largest_heads": "heads",
     "layer_by_token": "tokens",
@@ -71,6 +73,7 @@ __all__ = [
     "effects_by_role",
     "head_grid",
     "dominance_law",
+    "evidence_by_item",
     "item_against_control",
     "largest_heads",
     "layer_by_token",

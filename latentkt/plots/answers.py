@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latentkt.plots.scatter import against
 from latentkt.plots.series import caption_of
 from latentkt.plots.style import GREY, INK, Y_CORRECT, Y_SHORTCUT, look, panels, styled
 from latentkt.plots.summaries import intervals, item_minus_control, items_of
@@ -43,34 +44,11 @@ def item_against_control(answers: pd.DataFrame, *, caption: str = "") -> Figure:
             items_of(pairs), caption, f"{above} of {len(pairs)} lie above the diagonal. Means over option orders"
         ),
     )
-    for position, (kind, group) in enumerate(pairs.groupby("kind", sort=True, observed=True)):
-        drawn = look(str(kind), position)
-        axes.scatter(
-            group["log_odds_control"],
-            group["log_odds_item"],
-            s=26,
-            marker=drawn.marker,
-            color=drawn.color,
-            alpha=0.75,
-            linewidth=0.4,
-            edgecolor="white",
-            label=f"{kind} ({len(group)})",
-        )
-    _diagonal(axes, pairs)
+    against(axes, pairs, "log_odds_control", "log_odds_item", by="kind")
     axes.set_xlabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT} in the control (nats)")
     axes.set_ylabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT} in the item (nats)")
     axes.legend(loc="upper left")
     return figure
-
-
-def _diagonal(axes: Axes, pairs: pd.DataFrame) -> None:
-    both = pairs[["log_odds_item", "log_odds_control"]].to_numpy()
-    low, high = (float(both.min()), float(both.max())) if len(both) else (-1.0, 1.0)
-    margin = 0.06 * max(high - low, 1e-3)
-    limits = (low - margin, high + margin)
-    axes.plot(limits, limits, color=GREY, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
-    axes.set(xlim=limits, ylim=limits, aspect="equal")
-    axes.text(limits[0] + margin, limits[0] + 0.3 * margin, "  no effect", color=GREY, va="bottom", fontsize=8)
 
 
 @styled

@@ -21,6 +21,13 @@ every run of that item, its control included.
     `target`, `layer`, `fold`, `score` (held-out accuracy), `bag_score` (a bag of tokens on the same fold),
     `majority_score` (always the more frequent class of the training fold), `n_test`.
 
+`trapqa`: one row a question, setting, condition and order; the fields of `latentkt.trapqa.running.Record`.
+    `question_id`, `setting`, `condition`, `order`, `answer`, `family`, `log_odds` (NaN where the model wrote),
+    `probe_eliminative_correct`, `probe_compatibility_correct`. Optional: `kind`, `truncated`.
+
+`evidence`: one row an item, setting and condition, from `latentkt.trapqa.running.evidence`.
+    `item`, `family`, `condition`, `neutral_dominance`, `dominance`, `evidence` (nats).
+
 `skipped`: one row a thing left out.
     `item`, `stage`, `reason`.
 
@@ -44,6 +51,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "lens": ("item", "family", "kind", "which", "order", "layer", "position", "first_token_log_odds"),
     "patch": ("item", "family", "kind", "order", "direction", "site", "layer", "role", "effect"),
     "probe": ("target", "layer", "fold", "score", "bag_score", "majority_score", "n_test"),
+    "trapqa": (
+        *("question_id", "setting", "condition", "order", "answer", "family", "log_odds"),
+        *("probe_eliminative_correct", "probe_compatibility_correct"),
+    ),
+    "evidence": ("item", "family", "condition", "neutral_dominance", "dominance", "evidence"),
     "skipped": ("item", "stage", "reason"),
     "trapqa_table1": ("setting", "names_rate_pct", "names_n", "profiles_rate_pct", "profiles_n"),
     "trapqa_table4": ("setting", "both_wrong_rate_pct", "one_wrong_rate_pct", "neither_wrong_rate_pct"),

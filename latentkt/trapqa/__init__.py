@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.rendering import Rendered as Rendered
     from latentkt.trapqa.rendering import own_condition as own_condition
     from latentkt.trapqa.rendering import render as render
+    from latentkt.trapqa.rendering import render_given as render_given
     from latentkt.trapqa.rendering import render_probe as render_probe
     from latentkt.trapqa.templates import read_prompt_template as read_prompt_template
 
@@ -40,6 +41,7 @@ _HOME = {
     "own_condition": "rendering",
     "read_prompt_template": "templates",
     "render": "rendering",
+    "render_given": "rendering",
     "render_probe": "rendering",
     "mark_item": "authoring",
     "CheckReport": "check",

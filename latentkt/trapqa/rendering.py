@@ -9,13 +9,13 @@ without overlap, so that the effects of roles can be held against the effect of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from latentkt.errors import InputError
 from latentkt.trapqa.chat import ChatTokenizer, Message, chat_frame
-from latentkt.trapqa.items import ProbeRole, Spans, TrapItem, Which
+from latentkt.trapqa.items import ProbeRole, TrapItem, Which
 from latentkt.trapqa.pieces import Order, Piece, cue_pieces, option_pieces, piece_spans, question_pieces
+from latentkt.trapqa.rendered import Rendered
 from latentkt.trapqa.templates import (
     CONDITIONS,
     NEUTRAL_QUESTION,
@@ -27,49 +27,9 @@ from latentkt.trapqa.templates import (
     split_template,
 )
 
-__all__ = ["Order", "Rendered", "own_condition", "render", "render_probe"]
+__all__ = ["Order", "Rendered", "own_condition", "render", "render_given", "render_probe"]
 
 Template = Literal["chat", "plain"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A prompt, and what stands where in it.
-
-    Attributes:
-        text: The prompt.
-        spans: Role -> code-point ranges of `text`, in order; every character has exactly one role.
-        chat: Whether a chat template wrote it.
-        messages: The messages that the chat template was given; one user message where it was not.
-        correct: The item's correct answer as the prompt shows it ("Yes" or "No" for a probe question).
-        shortcut: The item's other answer, likewise. In a flip control this is the right one.
-        right: Which of the two is right under this prompt; None where neither is.
-        item_id: The item.
-        which: `item` or `control`.
-        condition: The condition, or `probe_eliminative`, `probe_compatibility`.
-        order: Which of the item's answers is shown first; None for a probe question, which shows none.
-        system: The system prompt that stands in the prompt (a template's own is recorded too), or None.
-        prompt_template: The template that was filled.
-    """
-
-    text: str
-    spans: Spans
-    chat: bool
-    messages: tuple[Message, ...]
-    correct: str
-    shortcut: str
-    right: Literal["correct", "shortcut"] | None
-    item_id: str
-    which: Which
-    condition: str
-    order: Order | None
-    system: str | None
-    prompt_template: str
-
-    @property
-    def answer_prefix(self) -> str:
-        """What stands between the prompt and an answer: one space in plain prompts, nothing in chat."""
-        return "" if self.chat else " "
 
 
 def own_condition(item: TrapItem) -> Condition:
@@ -136,17 +96,51 @@ def render(
         template=template,
         system=system,
         tokenizer=tokenizer,
-        facts={
-            "correct": item.correct.text,
-            "shortcut": item.shortcut.text,
-            "right": None if condition == "neutral" else item.right(which),
-            "item_id": item.id,
-            "which": which,
-            "condition": condition,
-            "order": order,
-            "prompt_template": words,
-        },
+        facts=_facts(item, which, condition, order, words),
     )
+
+
+def render_given(
+    item: TrapItem,
+    prompt: str,
+    *,
+    condition: Condition,
+    order: Order,
+    template: Template = "chat",
+    system: str | None = None,
+    tokenizer: ChatTokenizer | None = None,
+) -> Rendered:
+    """Make the prompt of a text that a data set brings with it, word for word.
+
+    Args:
+        item: The item that the text asks; its own text is not used.
+        prompt: The user's message; the cue of plain prompts follows it.
+        condition: The condition that the text belongs to.
+        order: Which of the item's answers the text shows first.
+        template: As in `render`.
+        system: As in `render`.
+        tokenizer: As in `render`.
+
+    Raises:
+        InputError: An argument does not fit the item or the tokenizer.
+    """
+    _check_choices(order=(order, get_args(Order)))
+    pieces = [Piece(prompt, "rest"), *([Piece(PLAIN_CUE, "template")] if template == "plain" else [])]
+    facts = _facts(item, "item", condition, order, "{question}")
+    return _finish(pieces, template=template, system=system, tokenizer=tokenizer, facts=facts)
+
+
+def _facts(item: TrapItem, which: Which, condition: Condition, order: Order, words: str) -> dict[str, Any]:
+    return {
+        "correct": item.correct.text,
+        "shortcut": item.shortcut.text,
+        "right": None if condition == "neutral" else item.right(which),
+        "item_id": item.id,
+        "which": which,
+        "condition": condition,
+        "order": order,
+        "prompt_template": words,
+    }
 
 
 def render_probe(

@@ -22,6 +22,7 @@ SECTIONS: tuple[str, ...] = (
     "placebo",
     "probes",
     "synthetic",
+    "trapqa",
     "trapqa_tables",
 )
 
