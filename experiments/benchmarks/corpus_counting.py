@@ -138,7 +138,7 @@ def _is_word(data: bytes, at: int) -> bool:
 
 
 def run_pyahocorasick(texts: list[str], phrases: list[str], passes: int) -> dict[str, float]:
-    """pyahocorasick over lower-cased text, boundaries by Python's `\\w`."""
+    """Pyahocorasick over lower-cased text, boundaries by Python's `\\w`."""
     import ahocorasick
 
     def build() -> Any:
@@ -247,7 +247,7 @@ def limits(path: Path, texts: list[str]) -> dict[str, float]:
 
 
 def end_to_end(path: Path, phrases: list[str]) -> float:
-    """zst JSONL to occurrences and documents of the phrases, MB of text per CPU-second."""
+    """Zst JSONL to occurrences and documents of the phrases, MB of text per CPU-second."""
     from latentkt.corpus import count_phrases
 
     count_phrases(phrases[:10], [str(path)])

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
     from latentkt.plots.answers import differences_by_family, item_against_control
     from latentkt.plots.attribution import attribution_bars
-    from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.evidence import evidence_by_item
+    from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.placebo import effects_by_role
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
+    from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
     from latentkt.plots.theory import dominance_map, term_waterfall
     from latentkt.plots.tokens import layer_by_token
-    from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
     from latentkt.plots.trapqa import (
         trapqa_calibration,
         trapqa_consensus,
@@ -69,11 +69,11 @@ __all__ = [
     "accuracy_by_kind",
     "attribution_bars",
     "differences_by_family",
+    "dominance_law",
     "dominance_map",
     "effects_by_role",
-    "head_grid",
-    "dominance_law",
     "evidence_by_item",
+    "head_grid",
     "item_against_control",
     "largest_heads",
     "layer_by_token",
@@ -81,9 +81,9 @@ __all__ = [
     "patch_by_role",
     "position_bias",
     "probe_by_layer",
-    "term_waterfall",
     "r_coefficients",
     "sweep_lines",
+    "term_waterfall",
     "to_png",
     "to_svg",
     "training_curve",
