@@ -34,6 +34,10 @@ class Context:
             return self.options.template
         return "chat" if self.handle.has_chat_template else "plain"
 
+    def of_family(self, family: str) -> list[TrapItem]:
+        """All items of a family, whether or not the preset looks inside them."""
+        return [item for item in self.items.values() if item.family == family]
+
 
 @dataclass(frozen=True)
 class ContextMaker:

@@ -97,6 +97,7 @@ def study(
             for stage in stages:
                 _run_stage(run, stage, pool, bar)
         _gather_skipped(run, stages)
+        _gather_effects(run)
         run.finish()
     return _report(folder)
 
@@ -166,6 +167,16 @@ def _gather_skipped(run: RunWriter, stages: Sequence[Stage]) -> None:
 
     parts = [run.read(name) for stage in stages for name in stage.tables if name.endswith("_skipped")]
     run.save("skipped", pd.concat(parts, ignore_index=True))
+
+
+def _gather_effects(run: RunWriter) -> None:
+    """Effects of patching held against those of placebo donors, over families."""
+    from latentkt.internals import effects_against_placebo
+
+    patched, placebo = run.read("patch"), run.read("placebo")
+    if len(patched) and len(placebo):
+        measured = patched[patched["pair"].isin(set(placebo["pair"]))].reset_index(drop=True)
+        run.save("effects", effects_against_placebo(measured, placebo))
 
 
 def _report(folder: Path) -> Path:

@@ -59,13 +59,10 @@ class Stage:
 def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
     """The stages of a study, in order, with every batch."""
     preset = presets.preset_named(options.preset)
-    inside = presets.select_items(items, per_kind=preset.per_kind, seed=options.seed)
-    cells = [
-        (item.id, order)
-        for item in inside
-        for order in (ORDERS if preset.both_orders else (presets.drawn_order(item.id, options.seed),))
-    ]
     every = [(item.id, order) for item in items for order in ORDERS]
+    inside = _cells(items, preset.per_kind, preset, options)
+    close = _cells(items, preset.closely, preset, options)
+    singly = _chunks(close, 1)
     return [
         Stage(
             "answers",
@@ -77,7 +74,7 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
         Stage(
             "lens",
             ("lens", "last_token", "lens_skipped"),
-            _chunks(cells, BATCH_ITEMS),
+            _chunks(inside, BATCH_ITEMS),
             work.lens,
             per_cell=3.0,
             per_cell_layer=0.1,
@@ -85,12 +82,29 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
         Stage(
             "patching",
             ("patch", "patch_skipped"),
-            _chunks(cells, 1),
+            _chunks(inside, 1),
             work.patching,
             per_cell=4.0,
             per_cell_layer=0.5,  # three roles, two directions, each resumed on the rest of the prompt and of the layers
         ),
+        Stage("components", ("components", "components_skipped"), singly, work.components, per_cell_layer=1.0),
+        Stage("placebo", ("placebo", "placebo_skipped"), singly, work.placebo, per_cell=8.0, per_cell_layer=0.5),
+        Stage(
+            "attribution", ("attribution", "heads", "attribution_skipped"), singly, work.attribution, per_cell_layer=0.4
+        ),
+        Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, work.tokens, per_cell_layer=8.0),
         Stage("probes", ("probe", "probe_skipped"), (None,), work.probes, needs=("last_token",)),
+    ]
+
+
+def _cells(
+    items: Sequence[TrapItem], per_kind: int | None, preset: presets.Preset, options: StudyOptions
+) -> list[tuple[str, str]]:
+    """Items and the option orders in which the preset looks inside them."""
+    return [
+        (item.id, order)
+        for item in presets.select_items(items, per_kind=per_kind, seed=options.seed)
+        for order in (ORDERS if preset.both_orders else (presets.drawn_order(item.id, options.seed),))
     ]
 
 

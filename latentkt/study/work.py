@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from latentkt.models import Pair
     from latentkt.study.context import Context
 
-__all__ = ["answers", "lens", "patching", "probes"]
+__all__ = ["answers", "attribution", "components", "lens", "patching", "placebo", "probes", "tokens"]
+
+SHIFTED = "item and control are of unequal length: after the first difference their tokens stand at other positions"
 
 Cells = tuple[tuple[str, str], ...]
 Tables = dict[str, "pd.DataFrame"]
@@ -101,28 +103,88 @@ def lens(context: Context, cells: Cells) -> Tables:
     return {"lens": table, "last_token": kept, "lens_skipped": _skipped(skipped)}
 
 
-def patching(context: Context, cells: Cells) -> Tables:
-    """Patch the residual stream between item and control, both directions, by layer and role."""
-    from latentkt.internals import pairs_of_item, patch_roles
+def _pairs(context: Context, cells: Cells, stage: str, skipped: list[dict[str, Any]]) -> list[Pair]:
+    """Item and control in both directions; pairs that cannot be patched by position are listed and left out."""
+    from latentkt.internals import pairs_of_item
 
-    skipped: list[dict[str, Any]] = []
+    options = {"template": context.template, "system": context.options.system}
     pairs: list[Pair] = []
     for item_id, order in cells:
-        reason = ""
         try:
-            options = {"order": order, "template": context.template, "system": context.options.system}
-            made = pairs_of_item(context.handle, context.items[item_id], **options)
-            shifted = [pair for pair in made if pair.alignment.shifted]
-            reason = (
-                "item and control are of unequal length: after the first difference positions shift" if shifted else ""
-            )
-            pairs.extend([] if shifted else made)
+            made = pairs_of_item(context.handle, context.items[item_id], order=order, **options)
         except LatentKTError as error:
-            reason = error.what
-        if reason:
-            skipped.append({"stage": "patching", "item": item_id, "which": "pair", "order": order, "reason": reason})
+            skipped.append({"stage": stage, "item": item_id, "which": "pair", "order": order, "reason": error.what})
+            continue
+        if any(pair.alignment.shifted for pair in made):
+            skipped.append({"stage": stage, "item": item_id, "which": "pair", "order": order, "reason": SHIFTED})
+        else:
+            pairs.extend(made)
+    return pairs
+
+
+def patching(context: Context, cells: Cells) -> Tables:
+    """Patch the residual stream between item and control, both directions, by layer and role."""
+    from latentkt.internals import patch_roles
+
+    skipped: list[dict[str, Any]] = []
+    pairs = _pairs(context, cells, "patching", skipped)
     table = patch_roles(context.handle, pairs) if pairs else _nothing()
     return {"patch": table, "patch_skipped": _skipped(skipped)}
+
+
+def components(context: Context, cells: Cells) -> Tables:
+    """The same patches of what attention and MLP add, and of single heads at the last token."""
+    import pandas as pd
+
+    from latentkt.internals import patch
+
+    skipped: list[dict[str, Any]] = []
+    pairs = _pairs(context, cells, "components", skipped)
+    parts = [_nothing()]
+    if pairs:
+        parts = [patch(context.handle, pairs, sites=("attn_out", "mlp_out"))]
+        parts.append(patch(context.handle, pairs, sites=("z",), where=("last",), heads=True))
+    return {"components": pd.concat(parts, ignore_index=True), "components_skipped": _skipped(skipped)}
+
+
+def placebo(context: Context, cells: Cells) -> Tables:
+    """Patch the same cells from matched donors: other items of the family in which the same side is right."""
+    from latentkt.internals import placebo_roles
+
+    skipped: list[dict[str, Any]] = []
+    pairs = _pairs(context, cells, "placebo", skipped)
+    families = {(context.items[item_id].family, order) for item_id, order in cells}
+    pool_cells = tuple((i.id, order) for family, order in sorted(families) for i in context.of_family(family))
+    pool = list(_runs(context, pool_cells, ("item", "control"), "placebo", []))
+    table = placebo_roles(context.handle, pairs, pool, seed=context.options.seed) if pairs else _nothing()
+    return {"placebo": table, "placebo_skipped": _skipped(skipped)}
+
+
+def attribution(context: Context, cells: Cells) -> Tables:
+    """What each part of the network adds to the difference of the answers, and what each head reads."""
+    from latentkt.internals import attribute, head_table
+
+    skipped: list[dict[str, Any]] = []
+    runs = list(_runs(context, cells, ("item", "control"), "attribution", skipped))
+    return {
+        "attribution": attribute(context.handle, runs) if runs else _nothing(),
+        "heads": head_table(context.handle, runs) if runs else _nothing(),
+        "attribution_skipped": _skipped(skipped),
+    }
+
+
+def tokens(context: Context, cells: Cells) -> Tables:
+    """Token by token: the lens at every prompt token of the item, and the control patched into it there."""
+    from latentkt.internals import patch_positions, token_lens
+
+    skipped: list[dict[str, Any]] = []
+    runs = list(_runs(context, cells, ("item",), "tokens", skipped))
+    pairs = [pair for pair in _pairs(context, cells, "tokens", skipped) if pair.meta["base"] == "item"]
+    return {
+        "lens_tokens": token_lens(context.handle, runs) if runs else _nothing(),
+        "patch_tokens": patch_positions(context.handle, pairs) if pairs else _nothing(),
+        "tokens_skipped": _skipped(skipped),
+    }
 
 
 def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
