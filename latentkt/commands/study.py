@@ -20,6 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--system", metavar="TEXT", help='system prompt; "none" removes the template\'s own')
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--corpus", nargs="+", default=[], metavar="PATH", help="count the items' paths there and join")
+    parser.add_argument("--window", type=int, default=50, metavar="N", help="words on either side of a key")
+    parser.add_argument("--training-corpus", action="store_true", help="the corpus is what the model was trained on")
     parser.add_argument("--workers", type=int, metavar="N", help="single-thread processes; default 2 on a CPU")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
 
@@ -28,8 +31,20 @@ def run(args: argparse.Namespace) -> int:
     """Run the study and print where its report is."""
     from latentkt.study import StudyOptions, study
 
-    names = ("model", "items", "preset", "limit", "device", "dtype", "template", "system", "seed")
-    options = StudyOptions(**{name: getattr(args, name) for name in names})
+    names = (
+        "window",
+        "training_corpus",
+        "model",
+        "items",
+        "preset",
+        "limit",
+        "device",
+        "dtype",
+        "template",
+        "system",
+        "seed",
+    )
+    options = StudyOptions(corpus=tuple(args.corpus), **{name: getattr(args, name) for name in names})
     folder = study(options, out=args.out, resume=args.resume, workers=args.workers, command=sys.argv, log=print)
     print(f"report: {folder / 'report.html'}")
     return 0

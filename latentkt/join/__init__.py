@@ -8,6 +8,7 @@ from typing import Any
 _HOME = {
     "Line": "slope",
     "errors_in_both": "slope",
+    "item_certificates": "certificate",
     "item_priors": "items",
     "join_dominance": "verdict",
     "prior_verdict": "verdict",

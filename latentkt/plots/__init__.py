@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from latentkt.plots.attribution import attribution_bars
     from latentkt.plots.evidence import evidence_by_item
     from latentkt.plots.heads import head_grid, largest_heads
+    from latentkt.plots.join import dominance_scatter
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.placebo import effects_by_role
@@ -39,6 +40,7 @@ _HOME = {
     "attribution_bars": "attribution",
     "differences_by_family": "answers",
     "dominance_map": "theory",
+    "dominance_scatter": "join",
     "effects_by_role": "placebo",
     "head_grid": "heads",
     "dominance_law": "synthetic",
@@ -71,6 +73,7 @@ __all__ = [
     "differences_by_family",
     "dominance_law",
     "dominance_map",
+    "dominance_scatter",
     "effects_by_role",
     "evidence_by_item",
     "head_grid",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from latentkt.errors import InputError
 from latentkt.progress import progress
 from latentkt.study.context import Context, ContextMaker, read_items
+from latentkt.study.corpus import join_corpus, refuse_without_patterns
 from latentkt.study.estimate import SAMPLE, Estimate, estimate
 from latentkt.study.presets import preset_named, select_items
 from latentkt.study.stages import Stage, plan
@@ -40,6 +41,9 @@ class StudyOptions:
         template: `chat` or `plain`; None for chat where the tokenizer has a template.
         system: None keeps the template's own system prompt, "none" removes it, other text replaces it.
         seed: Seed of every draw.
+        corpus: Files, folders, globs or URLs of a corpus in which the items' paths are counted; none by default.
+        window: Word tokens on either side of a key within which a task counts as co-occurring.
+        training_corpus: Whether that corpus is what the model was trained on; the report's words depend on it.
     """
 
     model: str
@@ -51,6 +55,9 @@ class StudyOptions:
     template: str | None = None
     system: str | None = None
     seed: int = 0
+    corpus: tuple[str, ...] = ()
+    window: int = 50
+    training_corpus: bool = False
 
 
 def study(
@@ -84,7 +91,10 @@ def study(
 
     preset_named(options.preset)
     items = read_items(options)
-    stages = plan(select_items(tuple(items), per_kind=options.limit, seed=options.seed), options)
+    if options.corpus:
+        refuse_without_patterns(items)
+    chosen = select_items(tuple(items), per_kind=options.limit, seed=options.seed)
+    stages = plan(chosen, options)
     handle = open_model(options.model, device=options.device, dtype=options.dtype)
     folder = Path(out) if out is not None else _default_folder(options.preset)
     n_workers = _workers(options, workers)
@@ -96,6 +106,8 @@ def study(
         with Pool(ContextMaker(options), workers=n_workers) as pool:
             for stage in stages:
                 _run_stage(run, stage, pool, bar)
+        if options.corpus:
+            join_corpus(run, items, chosen, options, n_workers)
         _gather_skipped(run, stages)
         _gather_effects(run)
         run.finish()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from latentkt.corpus import Patterns
 from latentkt.trapqa import ItemSet, mark_item, save_items
 from tests.models.tiny import tiny_model, tiny_tokenizer
 
@@ -13,6 +14,17 @@ STORIES = [
     ("wash", "vehicle_required", "It is [[shortcut: near]], to wash [[constraint: a car]].", "a cat", "drive", "walk"),
     ("tank", "vehicle_required", "It is [[shortcut: close]], to fill [[constraint: a van]].", "a can", "drive", "run"),
 ]
+
+
+def patterns_of(items):
+    """Each cue a key, each answer a task; two items share the task `drive`."""
+    keys = {}
+    for item in items:
+        for role, suffix in (("constraint", "constraint"), ("shortcut", "cue")):
+            (start, end), *_ = item.spans[role]
+            keys[f"{item.id}_{suffix}"] = [item.text[start:end]]
+    answers = {answer.text for item in items for answer in (item.correct, item.shortcut)}
+    return Patterns.from_dict({"keys": keys, "tasks": {answer: [answer] for answer in sorted(answers)}})
 
 
 @pytest.fixture(scope="session")
@@ -36,9 +48,10 @@ def tiny_items(tmp_path_factory):
             control={"constraint": other},
             correct=correct,
             shortcut=shortcut,
+            paths={"correct": f"{name}_constraint:{correct}", "shortcut": f"{name}_cue:{shortcut}"},
         )
         for name, family, text, other, correct, shortcut in STORIES
     ]
     path = tmp_path_factory.mktemp("items") / "items.jsonl"
-    save_items(ItemSet(tuple(items)), path)
+    save_items(ItemSet(tuple(items), patterns_of(items)), path)
     return path

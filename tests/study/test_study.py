@@ -129,3 +129,31 @@ def test_a_study_of_unequal_pairs_only_still_reports(tiny_folder, tiny_items, tm
     assert not run.has("patch") and not run.has("probe")
     assert {"patching", "probes"} <= set(run.tables["skipped"]["stage"])
     assert "Patching by role" in (run.path / "report.html").read_text()
+
+
+def test_a_corpus_adds_priors_certificates_and_the_scatter(tiny_folder, tiny_items, tmp_path):
+    """Counts of a text that is written here, beside what the network does; the priors are those of the text."""
+    text = ["The screws turn."] * 8 + ["A hammer, to hit."] * 60 + ["To wash a car, drive."] * 9 + ["Near: walk."] * 40
+    path = tmp_path / "corpus"
+    path.mkdir()
+    for number in range(6):
+        lines = [json.dumps({"text": line, "source": f"book {number}"}) for line in text]
+        (path / f"{number}.jsonl").write_text("\n".join(lines) + "\n")
+    options = StudyOptions(model=str(tiny_folder), items=str(tiny_items), corpus=(str(path),), window=10)
+    run = load_run(study(options, out=tmp_path / "run", workers=1))
+    join = run.tables["join"].set_index("item")
+    assert join.loc["shelf", ["shortcut_units", "correct_units"]].tolist() == [360, 48]
+    assert join.loc["shelf", "log_prior_ratio"] == pytest.approx(np.log(360 / 48), abs=0.05)
+    asked = run.tables["answers"]
+    asked = asked[(asked["item"] == "shelf") & (asked["which"] == "item")]
+    assert join.loc["shelf", "dominance"] == pytest.approx(-asked["corrected_log_odds"].mean())
+    assert join.loc["tank", "why_not"] == "neither path occurs" and not join.loc["tank", "plotted"]
+    page = (run.path / "report.html").read_text()
+    assert "Prior and dominance" in page and "nothing here tests that training" in page
+
+
+def test_a_corpus_without_patterns_is_refused_before_the_model_is_opened(tiny_items, tmp_path, capsys):
+    lines = [{**json.loads(line), "paths": None} for line in tiny_items.read_text().splitlines()]
+    (tmp_path / "bare.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    code = main(["study", "no-such-model", "--items", str(tmp_path / "bare.jsonl"), "--corpus", str(tmp_path)])
+    assert code == 2 and "--corpus" in capsys.readouterr().err
