@@ -67,5 +67,5 @@ def effects_by_role(effects: pd.DataFrame, *, site: str, caption: str = "") -> F
         axes.set_title(DIRECTIONS[direction])
         axes.set_ylabel("effect − placebo\n(nats)")
     layer_axis(all_axes[-1])
-    legend_above(all_axes[0], 3)
+    legend_above(figure, all_axes[0])
     return figure
