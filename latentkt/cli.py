@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "items": "validate trap items and print how a set is balanced",
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",
+    "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
 }
 
 
@@ -26,7 +27,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     module = importlib.import_module(f"latentkt.commands.{name.replace('-', '_')}")
     parser = argparse.ArgumentParser(prog=f"latentkt {name}", description=COMMANDS[name])
     module.configure(parser)
-    parser.set_defaults(run=module.run)
+    parser.set_defaults(_run=module.run)
     return parser
 
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     options = _parser(args[0]).parse_args(args[1:])
     try:
-        return int(options.run(options))
+        return int(options._run(options))
     except LatentKTError as error:
         print(f"latentkt {args[0]}: {error}", file=sys.stderr)
         return 2

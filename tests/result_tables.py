@@ -65,7 +65,16 @@ def lens(seed: int = 1) -> pd.DataFrame:
         for which, order, layer in product(("item", "control"), ORDERS, LAYERS):
             grown = 1 / (1 + np.exp(6 - layer))
             value = level * grown + (0.5 if which == "item" else -0.5) * grown + rng.normal(0, 0.1)
-            rows.append({**item, "which": which, "order": order, "layer": layer, "position": "last", "log_odds": value})
+            rows.append(
+                {
+                    **item,
+                    "which": which,
+                    "order": order,
+                    "layer": layer,
+                    "position": "last",
+                    "first_token_log_odds": value,
+                }
+            )
     return pd.DataFrame(rows)
 
 

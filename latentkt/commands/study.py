@@ -30,6 +30,6 @@ def run(args: argparse.Namespace) -> int:
 
     names = ("model", "items", "preset", "limit", "device", "dtype", "template", "system", "seed")
     options = StudyOptions(**{name: getattr(args, name) for name in names})
-    folder = study(options, out=args.out, resume=args.resume, workers=args.workers, command=sys.argv)
+    folder = study(options, out=args.out, resume=args.resume, workers=args.workers, command=sys.argv, log=print)
     print(f"report: {folder / 'report.html'}")
     return 0

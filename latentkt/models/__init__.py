@@ -5,13 +5,14 @@ The names below are loaded when they are used, so that importing the package sta
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from latentkt import lazy
 
 _HOME = {
     "open_model": "load",
     "ModelHandle": "handle",
-    "handle_from_hf": "handle",
+    "handle_from_hf": "load",
     "OpeningReport": "opening",
     "Architecture": "architecture",
     "SITES": "sites",
@@ -35,9 +36,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return lazy.load(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

@@ -111,7 +111,7 @@ def terminator(handle: ModelHandle, *, chat: bool) -> int:
 
 
 def find_end_of_turn(handle: ModelHandle) -> int | None:
-    """What a chat template writes after an assistant's words; the EOS token where that is no special token."""
+    """What a chat template writes after an assistant's words; the EOS token where it writes no special token."""
     if not handle.has_chat_template:
         return None
     mark = "QZX"

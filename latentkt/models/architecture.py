@@ -163,11 +163,9 @@ class Architecture:
         block, number = self.layers[layer], "qkv".index(name)
         heads = self.n_heads if name == "q" else self.n_kv_heads
         place = "after the norm, the projection and its bias, before rotary"
-        for path in _SELF_NORMS.get(name, ()):
-            module = getattr(self.attention(layer), path, None)
-            if isinstance(module, nn.Module):
-                layout = Layout("heads", heads, self.d_head)
-                return SiteAccess(name, layer, f"after {path}, before rotary", module, "output", block, layout)
+        normed = any(hasattr(self.attention(layer), norm) for norm in _SELF_NORMS.get(name, ()))
+        if normed:
+            place += f" and before the {name}-norm"
         if self.family.fused is None:
             module = self.part(layer, self.family.qkv[number])
             return SiteAccess(name, layer, place, module, "output", block, Layout("heads", heads, self.d_head))

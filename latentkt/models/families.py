@@ -6,7 +6,7 @@ claim: `latentkt.models.opening` proves it on every model that is opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from latentkt.errors import ModelRefusedError
@@ -62,143 +62,107 @@ class Family:
         return (*named, *(norm for norm in (self.attn_norm, self.mlp_norm) if norm))
 
 
-_SEPARATE = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 _POST_NORMS = ("pre_feedforward_layernorm", "post_feedforward_layernorm")
 
-# The first family that fits is taken.
-FAMILIES: tuple[Family, ...] = (
-    Family(
-        name="gemma2",
-        attention="self_attn",
-        out_proj="self_attn.o_proj",
-        qkv=_SEPARATE,
-        attn_added="post_attention_layernorm",
-        mlp_in="mlp",
-        mlp_added="post_feedforward_layernorm",
-        attn_norm="input_layernorm",
-        mlp_norm="pre_feedforward_layernorm",
-        post_norms=True,
-        note="attn_out and mlp_out are read after the post-norms: they are what is added",
-    ),
-    Family(
-        name="olmo2",
-        attention="self_attn",
-        out_proj="self_attn.o_proj",
-        qkv=_SEPARATE,
-        attn_added="post_attention_layernorm",
-        mlp_in="mlp",
-        mlp_added="post_feedforward_layernorm",
-        attn_norm=None,
-        mlp_norm=None,
-        post_norms=True,
-        absent=("input_layernorm", "pre_feedforward_layernorm"),
-        note="attention and MLP read the residual stream as it is; their outputs are normed before they are added",
-    ),
-    Family(
-        name="llama",
-        attention="self_attn",
-        out_proj="self_attn.o_proj",
-        qkv=_SEPARATE,
-        attn_added="self_attn",
-        mlp_in="mlp",
-        mlp_added="mlp",
-        attn_norm="input_layernorm",
-        mlp_norm="post_attention_layernorm",
-        absent=_POST_NORMS,
-    ),
-    Family(
-        name="phi3",
-        attention="self_attn",
-        out_proj="self_attn.o_proj",
-        qkv=("self_attn.qkv_proj",),
-        fused="concat",
-        attn_added="self_attn",
-        mlp_in="mlp",
-        mlp_added="mlp",
-        attn_norm="input_layernorm",
-        mlp_norm="post_attention_layernorm",
-        absent=_POST_NORMS,
-    ),
-    Family(
-        name="phi",
-        attention="self_attn",
-        out_proj="self_attn.dense",
-        qkv=_SEPARATE,
-        attn_added="self_attn",
-        mlp_in="mlp",
-        mlp_added="mlp",
-        attn_norm="input_layernorm",
-        mlp_norm="input_layernorm",
-        absent=("post_attention_layernorm",),
-        parallel=True,
-    ),
-    Family(
-        name="gpt2",
-        attention="attn",
-        out_proj="attn.c_proj",
-        qkv=("attn.c_attn",),
-        fused="concat",
-        attn_added="attn",
-        mlp_in="mlp",
-        mlp_added="mlp",
-        attn_norm="ln_1",
-        mlp_norm="ln_2",
-        absent=("crossattention",),
-    ),
-    Family(
-        name="gptj",
-        attention="attn",
-        out_proj="attn.out_proj",
-        qkv=("attn.q_proj", "attn.k_proj", "attn.v_proj"),
-        attn_added="attn",
-        mlp_in="mlp",
-        mlp_added="mlp",
-        attn_norm="ln_1",
-        mlp_norm="ln_1",
-        absent=("ln_2",),
-        parallel=True,
-    ),
-    Family(
-        name="gpt_neox",
-        attention="attention",
-        out_proj="attention.dense",
-        qkv=("attention.query_key_value",),
-        fused="interleaved",
-        attn_added="attention",
-        mlp_in="mlp",
-        mlp_added="mlp",
-        attn_norm="input_layernorm",
-        mlp_norm="post_attention_layernorm",
-        parallel=None,
-    ),
-    Family(
-        name="bloom",
-        attention="self_attention",
-        out_proj="self_attention.dense",
-        qkv=("self_attention.query_key_value",),
-        fused="interleaved",
-        attn_added="self_attention.dense",
-        mlp_in="mlp",
-        mlp_added="mlp.dense_4h_to_h",
-        attn_norm="input_layernorm",
-        mlp_norm="post_attention_layernorm",
-        note="the attention and MLP modules return the residual with their output added; attn_out and mlp_out are "
-        "therefore read at the last linear map of each, before the addition",
-    ),
-    Family(
-        name="opt",
-        attention="self_attn",
-        out_proj="self_attn.out_proj",
-        qkv=_SEPARATE,
-        attn_added="self_attn",
-        mlp_in="fc1",
-        mlp_added="fc2",
-        attn_norm="self_attn_layer_norm",
-        mlp_norm="final_layer_norm",
-        flat_mlp=True,
-        note="q is read before it is scaled by d_head ** -0.5; the MLP has no module of its own (fc1, fc2)",
-    ),
+_LLAMA = Family(
+    name="llama",
+    attention="self_attn",
+    out_proj="self_attn.o_proj",
+    qkv=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    attn_added="self_attn",
+    mlp_in="mlp",
+    mlp_added="mlp",
+    attn_norm="input_layernorm",
+    mlp_norm="post_attention_layernorm",
+    absent=_POST_NORMS,
 )
+_GEMMA2 = replace(
+    _LLAMA,
+    name="gemma2",
+    attn_added="post_attention_layernorm",
+    mlp_added="post_feedforward_layernorm",
+    mlp_norm="pre_feedforward_layernorm",
+    absent=(),
+    post_norms=True,
+    note="attn_out and mlp_out are read after the post-norms: they are what is added",
+)
+_OLMO2 = replace(
+    _GEMMA2,
+    name="olmo2",
+    attn_norm=None,
+    mlp_norm=None,
+    absent=("input_layernorm", "pre_feedforward_layernorm"),
+    note="attention and MLP read the residual stream as it is; their outputs are normed before they are added",
+)
+_PHI3 = replace(_LLAMA, name="phi3", qkv=("self_attn.qkv_proj",), fused="concat")
+_PHI = replace(
+    _LLAMA,
+    name="phi",
+    out_proj="self_attn.dense",
+    mlp_norm="input_layernorm",
+    absent=("post_attention_layernorm",),
+    parallel=True,
+)
+_OPT = replace(
+    _LLAMA,
+    name="opt",
+    out_proj="self_attn.out_proj",
+    mlp_in="fc1",
+    mlp_added="fc2",
+    attn_norm="self_attn_layer_norm",
+    mlp_norm="final_layer_norm",
+    absent=(),
+    flat_mlp=True,
+    note="q is read before it is scaled by d_head ** -0.5; the MLP has no module of its own (fc1, fc2)",
+)
+_GPT2 = replace(
+    _LLAMA,
+    name="gpt2",
+    attention="attn",
+    out_proj="attn.c_proj",
+    qkv=("attn.c_attn",),
+    fused="concat",
+    attn_added="attn",
+    attn_norm="ln_1",
+    mlp_norm="ln_2",
+    absent=("crossattention",),
+)
+_GPTJ = replace(
+    _GPT2,
+    name="gptj",
+    out_proj="attn.out_proj",
+    qkv=("attn.q_proj", "attn.k_proj", "attn.v_proj"),
+    fused=None,
+    mlp_norm="ln_1",
+    absent=("ln_2",),
+    parallel=True,
+)
+_NEOX = replace(
+    _LLAMA,
+    name="gpt_neox",
+    attention="attention",
+    out_proj="attention.dense",
+    qkv=("attention.query_key_value",),
+    fused="interleaved",
+    attn_added="attention",
+    absent=(),
+    parallel=None,
+)
+_BLOOM = replace(
+    _NEOX,
+    name="bloom",
+    attention="self_attention",
+    out_proj="self_attention.dense",
+    qkv=("self_attention.query_key_value",),
+    attn_added="self_attention.dense",
+    mlp_added="mlp.dense_4h_to_h",
+    parallel=False,
+    note="the attention and MLP modules return the residual with their output added; attn_out and mlp_out are "
+    "therefore read at the last linear map of each, before the addition",
+)
+
+# The first family that fits is taken.
+FAMILIES: tuple[Family, ...] = (_GEMMA2, _OLMO2, _LLAMA, _PHI3, _PHI, _GPT2, _GPTJ, _NEOX, _BLOOM, _OPT)
 
 
 def submodule(block: nn.Module, path: str) -> nn.Module | None:

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from latentkt.errors import InputError, ModelRefusedError
+from latentkt.errors import InputError
 from latentkt.models.answers import find_end_of_turn, find_newline
-from latentkt.models.architecture import Architecture, describe
+from latentkt.models.architecture import Architecture
 from latentkt.models.sites import Edit, attached, record
 
 if TYPE_CHECKING:
     from latentkt.models.opening import OpeningReport
 
-__all__ = ["ModelHandle", "handle_from_hf", "positions_from_mask"]
+__all__ = ["ModelHandle", "positions_from_mask"]
 
 _NO_LIMIT = 10**9
 
@@ -264,53 +264,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def handle_from_hf(model: nn.Module, tokenizer: Any, *, name: str, check: bool = True) -> ModelHandle:
-    """A handle on a model that is already in memory, after the same checks as `open_model`.
-
-    The model is put into eval mode and its parameters no longer require gradients.
-
-    Args:
-        model: A Hugging Face causal language model.
-        tokenizer: Its fast tokenizer.
-        name: What to call it in tables.
-        check: False leaves the proof out; for debugging only, and `report` is then None.
-
-    Raises:
-        ModelRefusedError: The structure is not known, or a check failed; the message holds the numbers.
-    """
-    from latentkt.models.opening import check_reading
-
-    if not getattr(tokenizer, "is_fast", False):
-        raise ModelRefusedError(
-            f"the tokenizer of model {name!r} gives no character offsets",
-            expected="a fast tokenizer (tokenizer.is_fast)",
-            found=type(tokenizer).__name__,
-            fix="load it with transformers.AutoTokenizer, or convert it to a tokenizer.json",
-        )
-    model.eval()
-    model.requires_grad_(False)
-    handle = ModelHandle(name=name, model=model, tokenizer=tokenizer, arch=describe(model, name=name))
-    _refuse_attention(handle)
-    if not check:
-        return handle
-    return ModelHandle(name, model, tokenizer, handle.arch, check_reading(handle))
-
-
-def _refuse_attention(handle: ModelHandle) -> None:
-    if handle.attn_implementation not in {"eager", "sdpa"}:
-        raise ModelRefusedError(
-            f"the attention implementation of model {handle.name!r} is not supported",
-            expected="eager or sdpa",
-            found=handle.attn_implementation,
-            fix="load it with attn_implementation='eager'",
-        )
-    dtypes = {str(p.dtype) for p in handle.model.parameters()}
-    if len(dtypes) != 1 or not next(handle.model.parameters()).is_floating_point():
-        raise ModelRefusedError(
-            f"the weights of model {handle.name!r} are of several or of no floating dtype",
-            expected="one of float32, bfloat16, float16 for all weights",
-            found=", ".join(sorted(dtypes)),
-            fix="load it with dtype='float32'",
-        )

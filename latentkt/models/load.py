@@ -1,4 +1,4 @@
-"""Open a model by name: `smollm2`, a local folder, or a hub id."""
+"""Open a model by name (`smollm2`, a local folder, a hub id), or take one that is in memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from latentkt.errors import InputError, ModelRefusedError
-from latentkt.models.handle import ModelHandle, handle_from_hf
+from latentkt.models.architecture import describe
+from latentkt.models.handle import ModelHandle
+from latentkt.models.opening import CHECK_PROMPTS, check_reading, compare_logits
 
-__all__ = ["open_model", "quiet_transformers"]
+__all__ = ["handle_from_hf", "open_model", "quiet_transformers"]
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
@@ -65,6 +68,54 @@ def open_model(
     if torch.device(device).type == "mps":
         _prove_mps(loaded, tokenizer, name, device)
     return handle_from_hf(loaded.to(device), tokenizer, name=name, check=check)
+
+
+def handle_from_hf(model: nn.Module, tokenizer: Any, *, name: str, check: bool = True) -> ModelHandle:
+    """A handle on a model that is already in memory, after the same checks as `open_model`.
+
+    The model is put into eval mode and its parameters no longer require gradients.
+
+    Args:
+        model: A Hugging Face causal language model.
+        tokenizer: Its fast tokenizer.
+        name: What to call it in tables.
+        check: False leaves the proof out; for debugging only, and `report` is then None.
+
+    Raises:
+        ModelRefusedError: The structure is not known, or a check failed; the message holds the numbers.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelRefusedError(
+            f"the tokenizer of model {name!r} gives no character offsets",
+            expected="a fast tokenizer (tokenizer.is_fast)",
+            found=type(tokenizer).__name__,
+            fix="load it with transformers.AutoTokenizer, or convert it to a tokenizer.json",
+        )
+    model.eval()
+    model.requires_grad_(False)
+    handle = ModelHandle(name=name, model=model, tokenizer=tokenizer, arch=describe(model, name=name))
+    _refuse_attention(handle)
+    if not check:
+        return handle
+    return ModelHandle(name, model, tokenizer, handle.arch, check_reading(handle))
+
+
+def _refuse_attention(handle: ModelHandle) -> None:
+    if handle.attn_implementation not in {"eager", "sdpa"}:
+        raise ModelRefusedError(
+            f"the attention implementation of model {handle.name!r} is not supported",
+            expected="eager or sdpa",
+            found=handle.attn_implementation,
+            fix="load it with attn_implementation='eager'",
+        )
+    dtypes = {str(p.dtype) for p in handle.model.parameters()}
+    if len(dtypes) != 1 or not next(handle.model.parameters()).is_floating_point():
+        raise ModelRefusedError(
+            f"the weights of model {handle.name!r} are of several or of no floating dtype",
+            expected="one of float32, bfloat16, float16 for all weights",
+            found=", ".join(sorted(dtypes)),
+            fix="load it with dtype='float32'",
+        )
 
 
 def _check_options(device: str, dtype: str, attn_implementation: str) -> None:
@@ -161,8 +212,6 @@ def _get(info: Any, key: str) -> Any:
 
 def _prove_mps(model: Any, tokenizer: Any, name: str, device: str) -> None:
     """MPS has given silently wrong logits; compare them with the CPU's on the opening prompts."""
-    from latentkt.models.opening import CHECK_PROMPTS, compare_logits
-
     handle = handle_from_hf(model, tokenizer, name=name)
     rows = [torch.tensor([tokenizer(prompt)["input_ids"]]) for prompt in CHECK_PROMPTS]
     with torch.no_grad():

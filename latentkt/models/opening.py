@@ -5,17 +5,18 @@ Two prompts are run. The numbers that disagree are in the refusal; the numbers t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from latentkt.errors import LatentKTError, ModelRefusedError
+from latentkt.errors import ModelRefusedError, RunError
+from latentkt.models.bos import check_tokens
 from latentkt.models.norms import read_norm
 from latentkt.models.sites import Layout, SiteAccess, record
-from latentkt.models.tokens import encode
 
 if TYPE_CHECKING:
     from latentkt.models.handle import ModelHandle
@@ -123,7 +124,7 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
     Raises:
         ModelRefusedError: One of them fails; the message has every number that disagrees.
     """
-    rows = _check_tokens(handle, prompts)
+    rows = check_tokens(handle, prompts)
     half = handle.dtype != torch.float32
     tolerance = 1e-2 if half else 1e-4
     checks = {
@@ -133,10 +134,9 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
         "unembedding": _Worst("unembedding", "relative" if half else "logits", tolerance),
         "padding": _Worst("padding", "relative", tolerance),
     }
-    with torch.no_grad():
-        for number, ids in enumerate(rows, start=1):
-            _check_prompt(handle, ids, checks, number, half=half)
-        _check_padding(handle, rows, checks["padding"])
+    with torch.no_grad(), _refusing(handle.name):
+        alone = [_check_prompt(handle, ids, checks, number, half=half) for number, ids in enumerate(rows, start=1)]
+        _check_padding(handle, rows, alone, checks["padding"])
     findings = tuple(check.finding() for check in checks.values())
     failed = [finding for finding in findings if not finding.passed]
     if failed:
@@ -150,63 +150,18 @@ def check_reading(handle: ModelHandle, *, prompts: Sequence[str] = CHECK_PROMPTS
     return OpeningReport(findings, _facts(handle))
 
 
-def _check_tokens(handle: ModelHandle, prompts: Sequence[str]) -> list[Tensor]:
-    """Ids of the prompts, after the BOS rule has been checked: plain, and in chat where there is a template."""
-    tokenizer, name = handle.tokenizer, handle.name
-    bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
-    rows = []
-    for prompt in prompts:
-        try:
-            ids = encode(handle, prompt, chat=False).ids
-        except LatentKTError as error:
-            raise ModelRefusedError(
-                f"model {name!r} cannot be given a plain prompt: {error.what}",
-                expected=error.expected,
-                found=error.found,
-                fix=error.fix,
-            ) from error
-        adds_bos = getattr(tokenizer, "add_bos_token", False) is True
-        if adds_bos and (bos is None or ids[0] != bos):
-            raise ModelRefusedError(
-                f"the tokenizer of model {name!r} says that it adds a BOS token and does not",
-                expected=f"id {bos} first",
-                found=list(ids[:4]),
-                fix="repair its post-processor, or set add_bos_token to false in tokenizer_config.json",
-            )
-        if eos is not None and len(ids) > 1 and ids[-1] == eos:
-            raise ModelRefusedError(
-                f"the tokenizer of model {name!r} closes every text with its EOS token",
-                expected="a prompt that ends with its own last token",
-                found=list(ids[-4:]),
-                fix="set add_eos_token to false in tokenizer_config.json",
-            )
-        rows.append(torch.tensor([ids], device=handle.device))
-    if handle.has_chat_template:
-        _check_chat(handle, prompts[0])
-    return rows
-
-
-def _check_chat(handle: ModelHandle, prompt: str) -> None:
-    messages = [{"role": "user", "content": prompt}]
-    tokenizer = handle.tokenizer
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """A site that this model never computes is a reason to refuse it."""
     try:
-        ids = encode(handle, text, chat=True).ids
-    except LatentKTError as error:
+        yield
+    except RunError as error:
         raise ModelRefusedError(
-            f"the chat template of model {handle.name!r} breaks the BOS rule: {error.what}",
+            f"model {name!r} does not compute what its family computes: {error.what}",
             expected=error.expected,
             found=error.found,
-            fix="repair its chat template",
+            fix="its configuration takes another way through the block; it cannot be measured",
         ) from error
-    own = tokenizer.apply_chat_template(messages, tokenize=True, add_generation_prompt=True, return_dict=True)
-    if list(own["input_ids"]) != list(ids):
-        raise ModelRefusedError(
-            f"the chat template of model {handle.name!r} gives other ids than the text that it renders",
-            expected=list(own["input_ids"])[:12],
-            found=list(ids[:12]),
-            fix="repair its chat template",
-        )
 
 
 def _relative(ours: Tensor, theirs: Tensor) -> float:
@@ -215,7 +170,8 @@ def _relative(ours: Tensor, theirs: Tensor) -> float:
     return ((ours - theirs).norm(dim=-1) / theirs.norm(dim=-1).clamp(min=1e-9)).max().item()
 
 
-def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], number: int, *, half: bool) -> None:
+def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], number: int, *, half: bool) -> Tensor:
+    """Hold one run against what is read from it; its logits are given back."""
     arch = handle.arch
     names = ["resid_pre", "resid_post", "attn_out", "mlp_out"]
     layers = range(handle.n_layers)
@@ -238,6 +194,7 @@ def _check_prompt(handle: ModelHandle, ids: Tensor, checks: dict[str, _Worst], n
         _check_norm("final", handle.n_layers - 1, arch.final_norm, last, seen, checks, f"final norm, prompt {number}")
     gap, same = compare_logits(handle.unembed(last)[0], logits[0], relative=half)
     checks["unembedding"].see(gap, f"prompt {number}", also=same)
+    return logits[0]
 
 
 def _around(name: str, layer: int, module: nn.Module, block: nn.Module, *, flat: bool) -> list[SiteAccess]:
@@ -301,12 +258,11 @@ def _check_norm(
     checks["norms as read"].see(_relative(read_norm(module)(taken), given), f"{name}, {where}")
 
 
-def _check_padding(handle: ModelHandle, rows: list[Tensor], check: _Worst) -> None:
-    """Each prompt alone, and all in one batch padded left, then right, with three more columns than needed."""
+def _check_padding(handle: ModelHandle, rows: list[Tensor], alone: list[Tensor], check: _Worst) -> None:
+    """All prompts in one batch, padded left, then right, with three more columns than needed, against each alone."""
     width = max(row.shape[1] for row in rows) + 3
     pad = handle.tokenizer.pad_token_id
     fill = pad if pad is not None and 0 <= pad < handle.vocab_size else 0
-    alone = [handle.logits(row)[0] for row in rows]
     for side in ("left", "right"):
         ids = torch.full((len(rows), width), fill, device=handle.device)
         mask = torch.zeros_like(ids)

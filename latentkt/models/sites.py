@@ -7,7 +7,7 @@
 | `resid_post` | the residual stream that leaves the block, before any norm |
 | `attn_out`, `mlp_out` | what is ADDED to the residual stream, after a post-norm where there is one |
 | `z` | output of each head, input of the output projection |
-| `q`, `k`, `v` | after the norm, the projection and its bias (and a q or k norm), before rotary |
+| `q`, `k`, `v` | after the norm, the projection and its bias; before rotary and before a q- or k-norm |
 | `pattern` | attention probabilities, query by key; read only, eager attention only |
 
 Residual sites, `attn_out` and `mlp_out` have shape `[batch, pos, d_model]`; `z`, `q`, `k` and `v`
@@ -58,15 +58,13 @@ class Layout:
             return raw.reshape(batch, -1, raw.shape[-1])
         if self.kind == "interleaved":
             return raw.unflatten(-1, (self.heads, 3, self.d_head))[..., self.start, :]
-        if raw.dim() == 4:  # a q or k norm that works head by head
-            return raw
         columns = raw[..., self.start : self.start + self.heads * self.d_head]
         return columns.unflatten(-1, (self.heads, self.d_head))
 
     def write(self, raw: Tensor, value: Tensor) -> Tensor:
         """`raw` with the site's value replaced; `raw` itself is left alone and gradients pass through."""
         value = value.to(raw.dtype)
-        if self.kind in {"whole", "flat"} or raw.dim() == 4:
+        if self.kind in {"whole", "flat"}:
             return value.reshape(raw.shape)
         out = raw.clone()
         if self.kind == "interleaved":

@@ -7,8 +7,9 @@ names what the table cannot: the preset, the model.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
@@ -57,7 +58,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+def __getattr__(name: str) -> Any:
+    return lazy.load(__name__, _HOME, name)

@@ -10,7 +10,8 @@ every run of that item, its control included.
     that is right in this prompt; without it y* is right in items, y_s in controls).
 
 `lens`: one row a prompt and layer.
-    `item`, `family`, `kind`, `which`, `order`, `layer` (−1 the embedding), `position`, `log_odds`.
+    `item`, `family`, `kind`, `which`, `order`, `layer` (−1 the embedding), `position`,
+    `first_token_log_odds` (of the first token in which the two answers differ).
 
 `patch`: one row a pair, direction, site, layer and role.
     `item`, `family`, `kind`, `order`, `direction` (control_to_item, item_to_control), `site`, `layer`, `role`, `effect`
@@ -37,7 +38,7 @@ __all__ = ["COLUMNS", "require"]
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "answers": ("item", "kind", "family", "which", "order", "log_odds"),
-    "lens": ("item", "family", "kind", "which", "order", "layer", "position", "log_odds"),
+    "lens": ("item", "family", "kind", "which", "order", "layer", "position", "first_token_log_odds"),
     "patch": ("item", "family", "kind", "order", "direction", "site", "layer", "role", "effect"),
     "probe": ("target", "layer", "fold", "score", "bag_score", "majority_score", "n_test"),
     "skipped": ("item", "stage", "reason"),

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["lens_trajectory"]
+__all__ = ["READING", "lens_trajectory"]
+
+READING = "first_token_log_odds"
+"""What is drawn: whole answers sum several tokens, and at early layers that is hundreds of nats of noise."""
 
 
 @styled
 def lens_trajectory(lens: pd.DataFrame, *, caption: str = "") -> Figure:
-    """Log-odds of y* over y_s by layer at the last prompt token, items and controls, one panel a kind.
+    """Log-odds of the first token in which y* and y_s differ, by layer, items and controls, one panel a kind.
 
     Args:
         lens: Table `lens` of `latentkt.plots.columns`; rows at other positions are left out.
@@ -44,18 +47,18 @@ def lens_trajectory(lens: pd.DataFrame, *, caption: str = "") -> Figure:
             "Logit lens at the last prompt token. Faint: items. Bands: 95 % intervals of the mean over families",
         ),
     )
-    means = intervals(table, "log_odds", ["kind", "which", "layer"])
+    means = intervals(table, READING, ["kind", "which", "layer"])
     for axes, kind in zip(all_axes, kinds, strict=False):
         for which in ("item", "control"):
             inside = table[(table["kind"] == kind) & (table["which"] == which)]
-            lines = inside.pivot_table(index="layer", columns="item", values="log_odds", aggfunc="mean", observed=True)
+            lines = inside.pivot_table(index="layer", columns="item", values=READING, aggfunc="mean", observed=True)
             axes.plot(lines.index, lines.to_numpy(), color=look(which).color, alpha=0.13, linewidth=0.8)
             rows = means[(means["kind"] == kind) & (means["which"] == which)]
             if len(rows):
                 band(axes, rows["layer"], rows, look(which), label=which)
         reference_line(axes)
         axes.set_title(str(kind))
-        axes.set_ylabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT}\n(nats)")
+        axes.set_ylabel(f"log-odds of {Y_CORRECT} over {Y_SHORTCUT}\n(first differing token, nats)")
     layer_axis(all_axes[-1])
     legend_above(figure, all_axes[0])
     return figure

@@ -6,8 +6,9 @@ the library adds a module and its name there, and touches nothing else.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.report.blocks import Finding, Grid, Note, Picture, Section
@@ -25,7 +26,5 @@ _HOME = {
 __all__ = ["Finding", "Grid", "Note", "Picture", "Section", "build"]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+def __getattr__(name: str) -> Any:
+    return lazy.load(__name__, _HOME, name)

@@ -6,8 +6,9 @@ number of items does not narrow it. Every function takes plain numbers or arrays
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.stats.clusters import ClusterInterval, cluster_interval, paired_interval
@@ -70,7 +71,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+def __getattr__(name: str) -> Any:
+    return lazy.load(__name__, _HOME, name)

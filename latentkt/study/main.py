@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import InputError
 from latentkt.progress import progress
-from latentkt.study.context import ContextMaker, read_items
+from latentkt.study.context import Context, ContextMaker, read_items
+from latentkt.study.estimate import SAMPLE, Estimate, estimate
 from latentkt.study.presets import preset_named, select_items
 from latentkt.study.stages import Stage, plan
 from latentkt.study.workers import Pool
@@ -59,6 +60,7 @@ def study(
     resume: bool = False,
     workers: int | None = None,
     command: Sequence[str] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Path:
     """Ask a model the items and their controls, measure inside it, and write tables and one report.
 
@@ -68,13 +70,14 @@ def study(
         resume: Go on with the run in `out`.
         workers: Single-thread processes; default two on a CPU (one where there is one core, or on another device).
         command: The words of the command line, for the record.
+        log: Called with a sentence before the work starts: how long it will take, and from what that follows.
 
     Returns:
         The run's folder; `report.html` stands in it.
 
     Raises:
-        LatentKTError: Before work starts where it can be known: unknown model, wrong items, an existing folder, a prompt
-            longer than the context, answers that a tokenizer cannot tell apart.
+        LatentKTError: Before work starts where it can be known: unknown model, wrong items, an existing folder, a
+            prompt longer than the context, answers that a tokenizer cannot tell apart.
     """
     from latentkt.models import open_model
     from latentkt.results import create_run
@@ -88,9 +91,12 @@ def study(
     metadata = _identity(options, handle, items)
     with create_run(folder, metadata=metadata, resume=resume, command=command) as run, progress() as bar:
         _keep_items(run, items)
+        if log is not None:
+            log(str(_estimate(handle, items, stages, options, n_workers)))
         with Pool(ContextMaker(options), workers=n_workers) as pool:
             for stage in stages:
                 _run_stage(run, stage, pool, bar)
+        _gather_skipped(run, stages)
         run.finish()
     return _report(folder)
 
@@ -123,6 +129,17 @@ def _identity(options: StudyOptions, handle: ModelHandle, items: ItemSet) -> dic
     }
 
 
+def _estimate(
+    handle: ModelHandle, items: ItemSet, stages: Sequence[Stage], options: StudyOptions, workers: int
+) -> Estimate:
+    from latentkt.internals import item_run
+
+    context = Context(handle, {}, options)
+    few = tuple(items)[:: max(1, len(items) // SAMPLE)]
+    runs = [item_run(handle, item, template=context.template, system=options.system) for item in few]
+    return estimate(handle, stages, [run.prompt for run in runs], workers=workers)
+
+
 def _keep_items(run: RunWriter, items: ItemSet) -> None:
     """The items stand beside the tables, so that a run can be read without the file that it came from."""
     import json
@@ -141,6 +158,14 @@ def _run_stage(run: RunWriter, stage: Stage, pool: Pool, bar: Bar) -> None:
         for name in stage.tables:
             run.write(name, index, tables[name])
         shown.advance()
+
+
+def _gather_skipped(run: RunWriter, stages: Sequence[Stage]) -> None:
+    """One table of everything that was left out, whatever stage left it out."""
+    import pandas as pd
+
+    parts = [run.read(name) for stage in stages for name in stage.tables if name.endswith("_skipped")]
+    run.save("skipped", pd.concat(parts, ignore_index=True))
 
 
 def _report(folder: Path) -> Path:

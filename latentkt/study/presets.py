@@ -48,8 +48,8 @@ def preset_named(name: str) -> Preset:
 def select_items(items: Sequence[TrapItem], *, per_kind: int | None, seed: int) -> list[TrapItem]:
     """Items of a preset: of each kind `per_kind`, spread over its families, in the items' own order.
 
-    Within a kind the families take turns in an order drawn from the seed, and so do the items of a family; the choice for a
-    smaller number is contained in the choice for a larger one.
+    Within a kind the families take turns in an order drawn from the seed, and so do the items of a family; the
+    choice for a smaller number is contained in the choice for a larger one.
     """
     if per_kind is None:
         return list(items)
@@ -62,7 +62,9 @@ def select_items(items: Sequence[TrapItem], *, per_kind: int | None, seed: int) 
                 queues.setdefault(item.family, []).append(item.id)
         families = [sorted(queues)[i] for i in rng.permutation(len(queues))]
         order = {name: [queues[name][i] for i in rng.permutation(len(queues[name]))] for name in families}
-        turns = [ids[turn] for turn in range(max(map(len, order.values()))) for ids in order.values() if turn < len(ids)]
+        turns = [
+            ids[turn] for turn in range(max(map(len, order.values()))) for ids in order.values() if turn < len(ids)
+        ]
         chosen.update(turns[:per_kind])
     return [item for item in items if item.id in chosen]
 

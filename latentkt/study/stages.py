@@ -1,7 +1,8 @@
 """The stages of a study: what a batch is, and what a worker makes of it.
 
-A stage is data (`Stage`), so that a plan can be printed, timed and resumed before any of it runs. Its `work` turns one batch
-into the rows of its tables. Rows that cannot be had are no gaps: they stand in the stage's `*_skipped` table with the reason.
+A stage is data (`Stage`), so that a plan can be printed, timed and resumed before any of it runs. Its `work` turns
+one batch into the rows of its tables. Rows that cannot be had are no gaps: they stand in the stage's `*_skipped`
+table with the reason.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Stage:
         batches: What is measured, cut into units of resuming.
         work: Makes the rows of one batch, in a worker.
         needs: Tables of earlier stages that the batch is given whole.
+        per_cell: Forward passes of a whole prompt that one cell (an item in one order) costs.
+        per_cell_layer: The same, for each layer of the model.
     """
 
     name: str
@@ -44,6 +47,13 @@ class Stage:
     batches: tuple[Any, ...]
     work: Work
     needs: tuple[str, ...] = field(default=())
+    per_cell: float = 0.0
+    per_cell_layer: float = 0.0
+
+    def forwards(self, n_layers: int) -> float:
+        """Forward passes of a whole prompt that the stage amounts to, for an estimate of its time."""
+        cells = sum(len(batch) for batch in self.batches if batch is not None)
+        return cells * (self.per_cell + self.per_cell_layer * n_layers)
 
 
 def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
@@ -57,9 +67,29 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
     ]
     every = [(item.id, order) for item in items for order in ORDERS]
     return [
-        Stage("answers", ("answers", "answers_skipped"), _chunks(every, 2 * BATCH_ITEMS), work.answers),
-        Stage("lens", ("lens", "last_token", "lens_skipped"), _chunks(cells, BATCH_ITEMS), work.lens),
-        Stage("patching", ("patch", "patch_skipped"), _chunks(cells, 1), work.patching),
+        Stage(
+            "answers",
+            ("answers", "answers_skipped"),
+            _chunks(every, 2 * BATCH_ITEMS),
+            work.answers,
+            per_cell=3.5,  # item, control, neutral, and their answers
+        ),
+        Stage(
+            "lens",
+            ("lens", "last_token", "lens_skipped"),
+            _chunks(cells, BATCH_ITEMS),
+            work.lens,
+            per_cell=3.0,
+            per_cell_layer=0.1,
+        ),
+        Stage(
+            "patching",
+            ("patch", "patch_skipped"),
+            _chunks(cells, 1),
+            work.patching,
+            per_cell=4.0,
+            per_cell_layer=0.5,  # three roles, two directions, each resumed on the rest of the prompt and of the layers
+        ),
         Stage("probes", ("probe", "probe_skipped"), (None,), work.probes, needs=("last_token",)),
     ]
 

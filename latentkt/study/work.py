@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latentkt.internals.lens import LensRun
+    from latentkt.models import Pair
     from latentkt.study.context import Context
 
 __all__ = ["answers", "lens", "patching", "probes"]
@@ -21,6 +22,21 @@ Cells = tuple[tuple[str, str], ...]
 Tables = dict[str, "pd.DataFrame"]
 
 RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template", "condition", "right"]
+PAIR_COLUMNS = ["pair", "item", "kind", "family", "polarity", "order", "template", "direction", "base", "source"]
+CELL_COLUMNS = ["site", "layer", "role", "metric", "n_positions", "base_value", "source_value", "patched_value"]
+PATCH_COLUMNS = [*PAIR_COLUMNS, *CELL_COLUMNS, "effect", "recovery", "first_token_effect"]
+PROBE_COLUMNS = [
+    "target",
+    "layer",
+    "position",
+    "fold",
+    "n_train",
+    "n_test",
+    "score",
+    "bag_score",
+    "majority_score",
+    "C",
+]
 SKIPPED_COLUMNS = ["stage", "item", "which", "order", "reason"]
 
 
@@ -48,9 +64,7 @@ def _runs(
                     system=context.options.system,
                 )
             except LatentKTError as error:
-                skipped.append(
-                    {"stage": stage, "item": item_id, "which": which, "order": order, "reason": error.what}
-                )
+                skipped.append({"stage": stage, "item": item_id, "which": which, "order": order, "reason": error.what})
 
 
 def answers(context: Context, cells: Cells) -> Tables:
@@ -73,10 +87,8 @@ def _with_neutral(frame: pd.DataFrame) -> pd.DataFrame:
     frame["neutral_log_odds"] = neutral.reindex(keys).to_numpy()
     frame["corrected_log_odds"] = frame["log_odds"] - frame["neutral_log_odds"]
     frame["answer"] = np.where(frame["log_odds"] > 0, "correct", "shortcut")
-    frame["is_right"] = [
-        np.nan if right is None else float(right == answer)
-        for right, answer in zip(frame["right"], frame["answer"], strict=True)
-    ]
+    is_right = (frame["right"] == frame["answer"]).astype("float64")
+    frame["is_right"] = is_right.where(frame["right"].notna())
     frame["first_option_is_correct"] = frame["first_option_is_correct"].astype("float64")
     return frame
 
@@ -104,20 +116,22 @@ def patching(context: Context, cells: Cells) -> Tables:
     from latentkt.internals import pairs_of_item, patch_roles
 
     skipped: list[dict[str, Any]] = []
-    pairs = []
+    pairs: list[Pair] = []
     for item_id, order in cells:
         reason = ""
         try:
             options = {"order": order, "template": context.template, "system": context.options.system}
             made = pairs_of_item(context.handle, context.items[item_id], **options)
             shifted = [pair for pair in made if pair.alignment.shifted]
-            reason = "item and control are of unequal length: after the first difference positions shift" if shifted else ""
+            reason = (
+                "item and control are of unequal length: after the first difference positions shift" if shifted else ""
+            )
             pairs.extend([] if shifted else made)
         except LatentKTError as error:
             reason = error.what
         if reason:
             skipped.append({"stage": "patching", "item": item_id, "which": "pair", "order": order, "reason": reason})
-    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame()
+    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame({name: [] for name in PATCH_COLUMNS})
     return {"patch": table, "patch_skipped": _skipped(skipped)}
 
 
@@ -139,6 +153,6 @@ def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     try:
         table, skipped = probe_layers(data, target="answer_side", seed=context.options.seed), []
     except LatentKTError as error:
-        table = pd.DataFrame()
+        table = pd.DataFrame({name: [] for name in PROBE_COLUMNS})
         skipped = [{"stage": "probes", "item": "all", "which": "", "order": "", "reason": error.what}]
     return {"probe": table, "probe_skipped": _skipped(skipped)}

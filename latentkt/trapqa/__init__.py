@@ -5,8 +5,9 @@ The names below are loaded when they are first used, so that `import latentkt.tr
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from latentkt import lazy
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.authoring import mark_item as mark_item
@@ -20,7 +21,6 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.loading import builtin_items as builtin_items
     from latentkt.trapqa.loading import load_items as load_items
     from latentkt.trapqa.loading import save_items as save_items
-    from latentkt.trapqa.patterns import Patterns as Patterns
     from latentkt.trapqa.rendering import Rendered as Rendered
     from latentkt.trapqa.rendering import own_condition as own_condition
     from latentkt.trapqa.rendering import render as render
@@ -33,7 +33,6 @@ _HOME = {
     "ItemSet": "items",
     "ProbeQuestion": "items",
     "TrapItem": "items",
-    "Patterns": "patterns",
     "builtin_items": "loading",
     "load_items": "loading",
     "save_items": "loading",
@@ -49,10 +48,8 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+def __getattr__(name: str) -> Any:
+    return lazy.load(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

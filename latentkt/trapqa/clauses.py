@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from latentkt.corpus.patterns import Patterns
 from latentkt.errors import DataError
 from latentkt.trapqa.items import SLOTS, Candidate, Spans, TrapItem
-from latentkt.trapqa.patterns import Patterns
 
 __all__ = ["RENDER_ROLES", "check_clauses", "check_set", "fold", "outside"]
 

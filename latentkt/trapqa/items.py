@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from latentkt.corpus.patterns import Patterns
 from latentkt.errors import InputError
-from latentkt.trapqa.patterns import Patterns
 
 __all__ = [
     "SLOTS",

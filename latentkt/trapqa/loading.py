@@ -7,10 +7,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from latentkt.corpus.patterns import Patterns, find_patterns
 from latentkt.errors import DataError, InputError
 from latentkt.trapqa.clauses import check_set
 from latentkt.trapqa.items import ItemSet, Kind
-from latentkt.trapqa.patterns import Patterns, find_patterns, union
+from latentkt.trapqa.patterns import union
 from latentkt.trapqa.schema import parse_item
 
 __all__ = ["BUILTIN", "builtin_items", "load_items", "save_items"]
@@ -62,9 +63,7 @@ def builtin_items(kind: Kind | None = None) -> ItemSet:
         raise InputError(f"no built-in items of kind {kind!r}", expected=f"None or one of {', '.join(BUILTIN)}")
     sets = [_builtin(name) for each, name in BUILTIN.items() if kind in (None, each)]
     items = tuple(item for item_set in sets for item in item_set)
-    patterns = Patterns()
-    for item_set in sets:
-        patterns = union(patterns, item_set.patterns or Patterns())
+    patterns = union(item_set.patterns for item_set in sets if item_set.patterns is not None)
     check_set(items, patterns, [f"built-in item {item.id!r}" for item in items])
     return ItemSet(items=items, patterns=patterns)
 
@@ -96,14 +95,9 @@ def save_items(item_set: ItemSet, path: str | Path) -> None:
         )
     lines = (json.dumps(item.to_dict(), ensure_ascii=False) for item in item_set)
     if item_set.patterns is not None:
-        text = json.dumps(item_set.patterns.to_dict(), ensure_ascii=False, indent=1)
-        _replace(path.with_suffix(".patterns.json"), text + "\n")
-    _replace(path, "\n".join(lines) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
+        item_set.patterns.save(path.with_suffix(".patterns.json"))
     unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding="utf-8", newline="\n")
+    unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
     unfinished.replace(path)
 
 
@@ -111,7 +105,8 @@ def _patterns_beside(path: Path) -> Patterns | None:
     beside = find_patterns(path)
     if beside is None:
         return None
-    return Patterns.from_dict(_decode(_read(beside, "pattern file", "JSON"), str(beside)), where=str(beside))
+    data = _decode(_read(beside, "pattern file", "JSON"), str(beside))
+    return Patterns.from_dict(data, where=str(beside))  # type: ignore[arg-type]  # it refuses what is no object
 
 
 def _read(path: Path, what: str, expected: str) -> str:

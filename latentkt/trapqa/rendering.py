@@ -14,7 +14,8 @@ from typing import Any, Literal, get_args
 
 from latentkt.errors import InputError
 from latentkt.trapqa.chat import ChatTokenizer, Message, chat_frame
-from latentkt.trapqa.items import SLOTS, Candidate, ProbeRole, Span, Spans, TrapItem, Which
+from latentkt.trapqa.items import ProbeRole, Spans, TrapItem, Which
+from latentkt.trapqa.pieces import Order, Piece, cue_pieces, option_pieces, piece_spans, question_pieces
 from latentkt.trapqa.templates import (
     CONDITIONS,
     NEUTRAL_QUESTION,
@@ -28,9 +29,7 @@ from latentkt.trapqa.templates import (
 
 __all__ = ["Order", "Rendered", "own_condition", "render", "render_probe"]
 
-Order = Literal["correct_first", "shortcut_first"]
 Template = Literal["chat", "plain"]
-_UNMARKED = ("template", "rest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +70,6 @@ class Rendered:
     def answer_prefix(self) -> str:
         """What stands between the prompt and an answer: one space in plain prompts, nothing in chat."""
         return "" if self.chat else " "
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A stretch of a prompt that has one role; a whole span of the item, if it is one."""
-
-    text: str
-    role: str
 
 
 def own_condition(item: TrapItem) -> Condition:
@@ -135,11 +126,11 @@ def render(
     words = TEMPLATES[item.kind, condition] if prompt_template is None else prompt_template
     check_prompt_template(words, kind=item.kind, condition=condition)
     text, spans = (NEUTRAL_QUESTION[item.kind], {}) if condition == "neutral" else item.question(which)
-    options = _options(item, order)
-    filled = {**options, "{question}": _question(text, spans, options)}
-    pieces = [piece for part in split_template(words) for piece in filled.get(part, [_Piece(part, "template")])]
+    options = option_pieces(item, order)
+    filled = {**options, "{question}": question_pieces(text, spans, options)}
+    pieces = [piece for part in split_template(words) for piece in filled.get(part, [Piece(part, "template")])]
     if prompt_template is None and template == "plain":
-        pieces.append(_Piece(PLAIN_CUE, "template"))
+        pieces.append(Piece(PLAIN_CUE, "template"))
     return _finish(
         pieces,
         template=template,
@@ -186,7 +177,7 @@ def render_probe(
     if probe is None:
         roles = ", ".join(each.role for each in item.probe_questions) or "none"
         raise InputError(f"item {item.id!r} has no {role} probe question", expected=f"one of its own: {roles}")
-    pieces = [_Piece(probe.text, "rest"), *([_Piece(PLAIN_CUE, "template")] if template == "plain" else [])]
+    pieces = [Piece(probe.text, "rest"), *([Piece(PLAIN_CUE, "template")] if template == "plain" else [])]
     correct, shortcut = ("Yes", "No") if probe.answer else ("No", "Yes")
     return _finish(
         pieces,
@@ -227,37 +218,8 @@ def _check_condition(item: TrapItem, condition: Condition) -> None:
         )
 
 
-def _options(item: TrapItem, order: Order) -> dict[str, list[_Piece]]:
-    shown = [(item.correct, "option_correct"), (item.shortcut, "option_shortcut")]
-    if order == "shortcut_first":
-        shown.reverse()
-    filled = {}
-    for letter, (candidate, role) in zip("ab", shown, strict=True):
-        filled[f"{{option_{letter}}}"] = [_Piece(candidate.text, role)]
-        filled[f"{{profile_{letter}}}"] = [_Piece(_profile(candidate), role)]
-    return filled
-
-
-def _profile(candidate: Candidate) -> str:
-    return f"{candidate.text}\n{candidate.profile}"
-
-
-def _question(text: str, spans: Spans, options: Mapping[str, list[_Piece]]) -> list[_Piece]:
-    """The question cut at its spans and slots."""
-    marks = [(start, end, _Piece(text[start:end], role)) for role, ranges in spans.items() for start, end in ranges]
-    for slot in SLOTS:
-        if slot in text:
-            at = text.index(slot)
-            marks.append((at, at + len(slot), options[slot][0]))
-    pieces, at = [], 0
-    for start, end, piece in sorted(marks, key=lambda mark: mark[0]):
-        pieces += [_Piece(text[at:start], "rest"), piece]
-        at = end
-    return [piece for piece in (*pieces, _Piece(text[at:], "rest")) if piece.text]
-
-
 def _finish(
-    pieces: Sequence[_Piece],
+    pieces: Sequence[Piece],
     *,
     template: Template,
     system: str | None,
@@ -271,7 +233,7 @@ def _finish(
         whole, messages, stands = _chat(pieces, system, tokenizer)
     return Rendered(
         text="".join(piece.text for piece in whole),
-        spans=_spans(whole),
+        spans=piece_spans(whole),
         chat=template == "chat",
         messages=messages,
         system=stands,
@@ -279,10 +241,10 @@ def _finish(
     )
 
 
-_Whole = tuple[list[_Piece], tuple[Message, ...], str | None]
+_Whole = tuple[list[Piece], tuple[Message, ...], str | None]
 
 
-def _plain(pieces: Sequence[_Piece], system: str | None) -> _Whole:
+def _plain(pieces: Sequence[Piece], system: str | None) -> _Whole:
     if system not in (None, "none", ""):
         raise InputError(
             "a plain prompt has no system prompt",
@@ -295,47 +257,24 @@ def _plain(pieces: Sequence[_Piece], system: str | None) -> _Whole:
             expected="an end to which an answer is joined by one space",
             found=repr(pieces[-1].text[-20:]),
         )
-    return [*pieces[:-1], *_cued(pieces[-1])], (_user(pieces),), None
+    return [*pieces[:-1], *cue_pieces(pieces[-1])], (_user(pieces),), None
 
 
-def _cued(last: _Piece) -> list[_Piece]:
-    """The last line of a plain prompt is its answer cue, if it holds words of the template only."""
-    if last.role != "template":
-        return [last]
-    at = max(last.text.rfind("\n"), 0)
-    return [piece for piece in (_Piece(last.text[:at], "template"), _Piece(last.text[at:], "answer")) if piece.text]
-
-
-def _chat(pieces: Sequence[_Piece], system: str | None, tokenizer: ChatTokenizer | None) -> _Whole:
+def _chat(pieces: Sequence[Piece], system: str | None, tokenizer: ChatTokenizer | None) -> _Whole:
     if tokenizer is None:
         raise InputError("a chat prompt needs the tokenizer", fix='pass tokenizer=…, or template="plain"')
     message = _user(pieces)
     frame = chat_frame(tokenizer, message["content"], system=system)
     whole = [
-        _Piece(frame.before_system, "template"),
-        _Piece(frame.system or "", "system"),
-        _Piece(frame.before_user, "template"),
+        Piece(frame.before_system, "template"),
+        Piece(frame.system or "", "system"),
+        Piece(frame.before_user, "template"),
         *pieces,
-        _Piece(frame.after_user, "template"),
-        _Piece(frame.cue, "answer"),
+        Piece(frame.after_user, "template"),
+        Piece(frame.cue, "answer"),
     ]
     return [piece for piece in whole if piece.text], (*frame.system_messages, message), frame.system
 
 
-def _user(pieces: Sequence[_Piece]) -> Message:
+def _user(pieces: Sequence[Piece]) -> Message:
     return {"role": "user", "content": "".join(piece.text for piece in pieces)}
-
-
-def _spans(pieces: Sequence[_Piece]) -> dict[str, tuple[Span, ...]]:
-    """Ranges of the pieces by role; neighbours that are both template, or both rest, make one range."""
-    spans: dict[str, list[Span]] = {}
-    at = 0
-    for piece in pieces:
-        end = at + len(piece.text)
-        ranges = spans.setdefault(piece.role, [])
-        if ranges and ranges[-1][1] == at and piece.role in _UNMARKED:
-            ranges[-1] = (ranges[-1][0], end)
-        else:
-            ranges.append((at, end))
-        at = end
-    return {role: tuple(ranges) for role, ranges in spans.items()}

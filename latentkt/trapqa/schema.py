@@ -42,10 +42,8 @@ class _Fields:
         return DataError(f"{self.where}: {path} is wrong", expected=expected, found=_short(shown))
 
     def take(self, field: str, default: Any = _MISSING) -> Any:
-        value = self._left.pop(field, default)
-        if value is _MISSING:
-            raise self.refused(field, "this field", _MISSING)
-        return value
+        """The field, or `default`; what reads it refuses `_MISSING` as it refuses any wrong value."""
+        return self._left.pop(field, default)
 
     def text(self, field: str) -> str:
         value = self.take(field)
@@ -72,16 +70,14 @@ class _Fields:
         return tuple(value)
 
     def finish(self, known: str) -> None:
-        if self._left:
-            raise self.refused(next(iter(self._left)), f"only the fields {known}", _MISSING_FIELD)
-
-
-class _Unknown:
-    def __repr__(self) -> str:
-        return "a field that does not belong here"
-
-
-_MISSING_FIELD = _Unknown()
+        for field in self._left:
+            path = f"{self.name}.{field}" if self.name else field
+            raise DataError(
+                f"{self.where}: the field {path} is unknown",
+                expected=f"only {known}",
+                found=_short(repr(self._left[field])),
+                fix="mend its name, or move it into meta",
+            )
 
 
 def parse_item(record: object, *, where: str) -> TrapItem:

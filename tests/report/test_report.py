@@ -113,7 +113,7 @@ def test_a_mechanism_that_is_not_there_is_said_not_to_be_found(tmp_path, undrawn
     probe = result_tables.probe()
     probe["score"] = probe["bag_score"] + np.random.default_rng(0).normal(0, 0.02, len(probe))
     flat = result_tables.lens()
-    flat["log_odds"] = np.random.default_rng(1).normal(size=len(flat))
+    flat["first_token_log_odds"] = np.random.default_rng(1).normal(size=len(flat))
     path = result_tables.write_run(
         tmp_path / "run",
         answers=result_tables.answers(effect=0.0),

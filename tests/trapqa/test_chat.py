@@ -29,6 +29,7 @@ def test_a_default_system_prompt_is_kept_and_recorded(item, make_tokenizer):
 @pytest.mark.parametrize("name", ["open", "no_system", "inline", "preamble"])
 def test_no_system_prompt_is_recorded_where_none_is_written(name, item, make_tokenizer):
     prompt = render(item, tokenizer=make_tokenizer(name))
+    assert default_system(make_tokenizer(name)) is None
     assert prompt.system is None
     assert _system(prompt) == []
 

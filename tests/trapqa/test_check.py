@@ -132,6 +132,22 @@ def test_a_sentence_may_stand_in_three_items_and_not_in_four():
     assert "4 items hold the sentence" in report.notices[0]
 
 
+def test_the_words_of_an_action_are_not_masked():
+    items = tuple(
+        mark_item(
+            id=tool[4:],
+            kind="action",
+            family="f",
+            text=f"I see {tool} here. [[shortcut: It]] {tool[4:]} [[constraint: is]] {{option_a}} or {{option_b}}?",
+            control={"constraint": "was"},
+            correct={"text": "yes", "aliases": [tool]},
+            shortcut="no",
+        )
+        for tool in ("the hammer", "the wrench")
+    )
+    assert repeated_sentences(items, limit=1) == ()
+
+
 def test_the_levels_of_a_group_count_once(small):
     assert repeated_sentences(small.filter(family="delivery_medium").items, limit=1) == ()
 

@@ -1,49 +1,15 @@
+"""The patterns of a set: which file it is, and the patterns of several sets together."""
+
 from __future__ import annotations
 
 import json
 
 import pytest
 
+from latentkt.corpus import Patterns
 from latentkt.errors import DataError
-from latentkt.trapqa import Patterns, load_items
+from latentkt.trapqa import load_items
 from latentkt.trapqa.patterns import union
-
-GOOD = {
-    "keys": {"pauli": ["Pauli", {"regex": "W(olfgang)?[.] Pauli"}], "bohr": ["Bohr"]},
-    "tasks": {"nobel": ["Nobel Prize"]},
-    "exclude": {"bohr": ["Aage Bohr"], "nobel": ["Nobel Peace Prize"]},
-    "pairs": [["pauli", "bohr"]],
-}
-
-
-def test_patterns_are_read_and_written_unchanged():
-    assert Patterns.from_dict(GOOD).to_dict() == GOOD
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ([], "not a pattern file"),
-        ({"key": {}}, "unknown fields"),
-        ({"keys": []}, "keys is wrong"),
-        ({"keys": {"a:b": ["x"]}}, "bad name 'a:b'"),
-        ({"keys": {" a": ["x"]}}, "bad name ' a'"),
-        ({"tasks": {"nobel": []}}, "tasks.nobel has no forms"),
-        ({"tasks": {"nobel": "Nobel"}}, "tasks.nobel has no forms"),
-        ({"tasks": {"nobel": [" . "]}}, "bad form"),
-        ({"tasks": {"nobel": [{"regex": "("}]}}, "not a regular expression"),
-        ({"tasks": {"nobel": [{"regex": "x", "flags": "i"}]}}, "bad form"),
-        ({"exclude": {"curie": ["Curie"]}}, "neither a key nor a task"),
-        ({"pairs": {}}, "pairs is wrong"),
-        ({"pairs": [["pauli"]]}, "bad pair"),
-        ({"pairs": [["pauli", "pauli"]]}, "bad pair"),
-        ({"pairs": [["pauli", "nobel"]]}, "bad pair"),
-    ],
-)
-def test_a_broken_pattern_file_is_refused(changes, message):
-    with pytest.raises(DataError, match=message) as refusal:
-        Patterns.from_dict({**GOOD, **changes} if isinstance(changes, dict) else changes, where="my.patterns.json")
-    assert "my.patterns.json" in str(refusal.value)
 
 
 def test_the_file_of_the_name_comes_before_the_common_one(records, tmp_path):
@@ -59,18 +25,39 @@ def test_the_file_of_the_name_comes_before_the_common_one(records, tmp_path):
         load_items(path)
 
 
-def test_a_broken_pattern_file_is_named(records, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a pattern file"),
+        ('{"keys": {"a": ["a"], "a": ["b"]}}', "a field occurs twice: a"),
+        ('{"keys": {"a": []}}', "a non-empty list of forms"),
+        ('{"keys": {"a": ["a"]}, "task": {}}', "wrong sections"),
+    ],
+)
+def test_a_broken_pattern_file_is_named(content, message, records, tmp_path):
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps(records["act-neutral"]), encoding="utf-8")
-    (tmp_path / "patterns.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=r"patterns\.json: not JSON"):
+    (tmp_path / "patterns.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError) as refusal:
         load_items(path)
+    assert message in str(refusal.value)
+    assert str(tmp_path / "patterns.json") in str(refusal.value)
 
 
 def test_the_patterns_of_two_sets_together():
-    other = {"keys": {"bohr": ["Bohr"], "curie": ["Curie"]}, "pairs": [["bohr", "curie"]]}
-    both = union(Patterns.from_dict(GOOD), Patterns.from_dict(other))
-    assert sorted(both.keys) == ["bohr", "curie", "pauli"]
-    assert both.pairs == (("pauli", "bohr"), ("bohr", "curie"))
-    with pytest.raises(DataError, match="disagree on 'bohr' in keys"):
-        union(Patterns.from_dict(GOOD), Patterns.from_dict({"keys": {"bohr": ["Niels Bohr"]}}))
+    one = Patterns.from_dict({"keys": {"pauli": ["Pauli"], "bohr": ["Bohr"]}, "pairs": [["pauli", "bohr"]]})
+    two = Patterns.from_dict(
+        {
+            "keys": {"bohr": ["Bohr"], "curie": ["Curie"]},
+            "tasks": {"nobel": ["Nobel"]},
+            "exclude": {"bohr": ["Aage Bohr"]},
+            "pairs": [["bohr", "curie"], ["curie", "bohr"]],
+        }
+    )
+    both = union([one, two])
+    assert list(both.keys) == ["pauli", "bohr", "curie"]
+    assert (list(both.tasks), list(both.exclude)) == (["nobel"], ["bohr"])
+    assert both.pairs == (("pauli", "bohr"), ("bohr", "curie"), ("curie", "bohr"))
+    with pytest.raises(DataError, match="two pattern files disagree on 'bohr'"):
+        union([one, Patterns.from_dict({"keys": {"bohr": ["Niels Bohr"]}})])

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from latentkt.errors import DataError, InputError
-from latentkt.trapqa import ItemSet, builtin_items, load_items, save_items
-from latentkt.trapqa.loading import BUILTIN
+from latentkt.trapqa import ItemSet, load_items, save_items
 
 ACTION, NEGATED, LEVEL = "act-flip", "sci-negated", "act-level-1"
 
@@ -107,11 +106,11 @@ CLAUSES = {
     "text missing": (ACTION, _drop("text"), "text is wrong"),
     "text with space around": (ACTION, _both_texts(lambda text: text + " "), "text is wrong"),
     "text with half a character": (ACTION, _both_texts(lambda text: text + "\ud83d"), "text is wrong"),
-    "unknown field": (ACTION, _put("answer", "x"), "answer is wrong"),
+    "unknown field": (ACTION, _put("answer", "x"), "the field answer is unknown"),
     "correct missing": (ACTION, _drop("correct"), "correct is wrong"),
     "correct not an object": (ACTION, _put("correct", "drive"), "correct is wrong"),
     "candidate without text": (ACTION, _put("shortcut", {"aliases": []}), "shortcut.text is wrong"),
-    "candidate with unknown field": (ACTION, _put("shortcut", "name", "x"), "shortcut.name is wrong"),
+    "candidate with unknown field": (ACTION, _put("shortcut", "name", "x"), "the field shortcut.name is unknown"),
     "answer of two lines": (ACTION, _put("correct", "text", "a\nb"), "correct.text is wrong"),
     "aliases not a list": (ACTION, _put("correct", "aliases", "x"), "correct.aliases is wrong"),
     "profile not text": (ACTION, _put("correct", "profile", {}), "correct.profile is wrong"),
@@ -149,7 +148,7 @@ CLAUSES = {
     ),
     "control missing": (ACTION, _drop("control"), "control is wrong"),
     "control kind": (ACTION, _put("control", "kind", "other"), "control.kind is wrong"),
-    "control with unknown field": (ACTION, _put("control", "answer", "x"), "control.answer is wrong"),
+    "control with unknown field": (ACTION, _put("control", "answer", "x"), "the field control.answer is unknown"),
     "control's span": (ACTION, _put("control", "spans", "shortcut", [[0, 999]]), "control.spans.shortcut leave"),
     "control's slot": (
         ACTION,
@@ -170,7 +169,7 @@ CLAUSES = {
     "paths not an object": (ACTION, _put("paths", "screw:turning"), "paths is wrong"),
     "path without a task": (ACTION, _put("paths", "correct", "screw"), "paths.correct is wrong"),
     "path of three": (ACTION, _put("paths", "correct", "screw:turning:x"), "paths.correct is wrong"),
-    "paths with unknown field": (ACTION, _put("paths", "other", "screw:turning"), "paths.other is wrong"),
+    "paths with unknown field": (ACTION, _put("paths", "other", "screw:turning"), "the field paths.other is unknown"),
     "paths equal": (ACTION, _put("paths", "correct", "hammer:hitting"), "paths are equal"),
     "path of an unknown key": (ACTION, _put("paths", "correct", "wrench:turning"), "paths.correct has no pattern"),
     "path of an unknown task": (ACTION, _put("paths", "shortcut", "hammer:sawing"), "paths.shortcut has no pattern"),
@@ -182,7 +181,11 @@ CLAUSES = {
         _put("probe_questions", 1, "answer", 1),
         "probe_questions[1].answer is wrong",
     ),
-    "probe with unknown field": (NEGATED, _put("probe_questions", 0, "gold", 1), "probe_questions[0].gold is wrong"),
+    "probe with unknown field": (
+        NEGATED,
+        _put("probe_questions", 0, "gold", 1),
+        "the field probe_questions[0].gold is unknown",
+    ),
     "two probes of a role": (
         NEGATED,
         _put("probe_questions", 0, "role", "compatibility"),
@@ -314,20 +317,3 @@ def test_which_answer_is_right(small):
     assert small.by_id("act-flip").right() == "correct"
     assert small.by_id("act-flip").right("control") == "shortcut"
     assert small.by_id("act-neutral").right("control") is None
-
-
-def test_built_in_items_load_or_say_what_is_missing():
-    present = {
-        kind: (Path(load_items.__code__.co_filename).parent / "data" / f"{name}.jsonl").is_file()
-        for kind, name in BUILTIN.items()
-    }
-    for kind, there in present.items():
-        if there:
-            assert {item.kind for item in builtin_items(kind)} == {kind}
-        else:
-            with pytest.raises(DataError, match="lacks the built-in items"):
-                builtin_items(kind)
-    if all(present.values()):
-        assert len(builtin_items()) == sum(len(builtin_items(kind)) for kind in BUILTIN)
-    with pytest.raises(InputError, match="no built-in items of kind"):
-        builtin_items("poet")

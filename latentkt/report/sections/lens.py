@@ -9,6 +9,7 @@ import pandas as pd
 
 from latentkt import plots
 from latentkt.plots.columns import require
+from latentkt.plots.lens import READING
 from latentkt.plots.summaries import interval_of
 from latentkt.report.blocks import Finding, Note, Picture, Section
 from latentkt.report.wording import caption_of_run, effect, plural
@@ -22,7 +23,8 @@ __all__ = ["TITLE", "section"]
 TITLE = "Logit lens"
 INTRO = (
     "The residual stream at the last prompt token is read after every layer as if it were the last: final norm, then "
-    "unembedding. It shows when the two answers part, not what causes it."
+    "unembedding. What is shown are the log-odds of the first token in which the two answers differ; the table holds "
+    "whole answers too. It shows when the two answers part, not what causes it."
 )
 
 
@@ -51,7 +53,7 @@ def section(run: Run) -> Section | None:
 def _differences(lens: pd.DataFrame) -> pd.DataFrame:
     """Item − control by item (rows) and layer (columns), means over orders; indexed by family and item."""
     wide = lens.pivot_table(
-        index=["family", "item", "order"], columns=["which", "layer"], values="log_odds", aggfunc="mean", observed=True
+        index=["family", "item", "order"], columns=["which", "layer"], values=READING, aggfunc="mean", observed=True
     )
     difference = pd.DataFrame(wide["item"]) - pd.DataFrame(wide["control"])
     return difference.groupby(level=["family", "item"], observed=True).mean()
