@@ -28,6 +28,7 @@ _HOME = {
     "item_run": "pairs",
     "lens_items": "runs",
     "load_tuned_lens": "tuned",
+    "ndif_request": "engines.remote",
     "open_store": "store",
     "pairs_of_item": "pairs",
     "patch": "patching",

@@ -9,7 +9,7 @@ does: it is described, not tested.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def _tested(group: pd.DataFrame, level: float) -> pd.DataFrame:
     orders = counts["order"].nunique()
     unchanged = group[group["unchanged"]].groupby(cell, observed=True)["item"].nunique()
     alone = group[group["effect"].notna() & group["placebo"].isna()].groupby(cell, observed=True)["item"].nunique()
-    by_cell = dict(list(units.groupby(cell, observed=True)))
+    by_cell: dict[Any, pd.DataFrame] = {key: one for key, one in units.groupby(cell, observed=True)}
     rows = []
     for number, key in enumerate(wide.columns):
         one = by_cell[key]

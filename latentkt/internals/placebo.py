@@ -99,5 +99,5 @@ def placebo_roles(
             donor = chosen.get(name)
             source = Donor({} if donor is None else {pair.name: donor.prompt}, "placebo")
             table = patch(runner, [pair], where=its_roles, source=source, check=False, **options)
-            tables.append(table.assign(donor=None if donor is None else donor.meta["item"]))
+            tables.append(table.assign(donor=None if donor is None else str(donor.meta["item"])))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

@@ -46,18 +46,21 @@ def grouped(attribution: pd.DataFrame, *, blocks: int = 5) -> pd.DataFrame:
         raise DataError("table of an attribution", expected=", ".join(needed), found=", ".join(attribution.columns))
     table = attribution.copy()
     n_layers = int(table["layer"].max()) + 1
-    block = (table["layer"] * min(blocks, n_layers)) // n_layers
-    edges = [-(-b * n_layers // min(blocks, n_layers)) for b in range(min(blocks, n_layers) + 1)]
-    table["part"] = [
-        f"{NAMES[component]}, layers {edges[b]}–{edges[b + 1] - 1}"
-        if component in ("head", "mlp")
-        else NAMES[component]
-        for component, b in zip(table["component"], block, strict=True)
-    ]
+    blocks = min(blocks, n_layers)
+    layered = table["component"].isin(["head", "mlp"])
+    block = ((table["layer"] * blocks) // n_layers).where(layered, 0).astype(int)
+    edges = [-(-b * n_layers // blocks) for b in range(blocks + 1)]
+    names = [NAMES[component] for component in table["component"]]
+    spans = [f", {_layers(edges[b], edges[b + 1] - 1)}" if deep else "" for b, deep in zip(block, layered, strict=True)]
+    table["part"] = [name + span for name, span in zip(names, spans, strict=True)]
     order = list(NAMES)
-    table["rank"] = [order.index(c) * 100 + max(int(b), 0) for c, b in zip(table["component"], block, strict=True)]
+    table["rank"] = [order.index(name) * 100 + b for name, b in zip(table["component"], block, strict=True)]
     keys = ["item", "family", "which", "order", "part", "rank"]
     return table.groupby(keys, observed=True)["contribution"].sum().reset_index()
+
+
+def _layers(first: int, last: int) -> str:
+    return f"layer {first}" if first == last else f"layers {first}–{last}"
 
 
 @styled

@@ -52,7 +52,9 @@ def head_grid(table: pd.DataFrame, *, value: str = "direct_effect", title: str =
     )
     flat = np.argsort(-np.abs(np.nan_to_num(values)), axis=None)[:3]
     for head, layer in zip(*np.unravel_index(flat, values.shape), strict=True):
-        axes.text(layer, head, f"{values[head, layer]:+.1f}", ha="center", va="center", fontsize=6, color=INK)
+        dark = abs(values[head, layer]) > 0.6 * largest
+        number = f"{values[head, layer]:+.1f}"
+        axes.text(layer, head, number, ha="center", va="center", fontsize=6, color="white" if dark else INK)
     axes.grid(visible=False)
     layers = [int(layer) for layer in means.columns]
     step = max(1, len(layers) // 10)

@@ -94,7 +94,7 @@ def _name_tokens(axes: Axes, labels: pd.DataFrame) -> None:
     for number, role in enumerate(marked):
         inside = [row for row, one in enumerate(roles) if one == role]
         axes.text(
-            1.0 - 0.0 * number, inside[0], f" {role.replace('_', ' ')}", transform=axes.get_yaxis_transform(),
+            1.0, inside[0], f" {role.replace('_', ' ')}", transform=axes.get_yaxis_transform(),
             fontsize=6, color=look(role, number).color, va="center", ha="right", alpha=0.9,
         )  # fmt: skip
 

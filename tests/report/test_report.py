@@ -85,8 +85,9 @@ def test_the_page_says_how_the_run_was_made(page):
 
 
 def test_every_section_is_there_in_order(page):
+    measured = [name for name in SECTIONS if name not in ("attribution", "placebo")]  # this run has no such tables
     anchors = [anchor for anchor in read(page).anchors if anchor in {*SECTIONS, "skipped", "provenance"}]
-    assert anchors == [*SECTIONS, "skipped", "provenance"]
+    assert anchors == [*measured, "skipped", "provenance"]
 
 
 def test_what_was_skipped_is_counted_and_listed(page):
@@ -151,7 +152,8 @@ def test_near_chance_is_worded_as_such():
 def test_sections_without_tables_are_named_as_not_measured(tmp_path, undrawn):
     run = load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", "probe", "skipped")))
     text = words(render(run))
-    assert "Not measured in this run: Logit lens, Patching by role, Probes." in text
+    absent = "Logit lens, Direct logit attribution, Patching by role, Patching against placebo, Probes."
+    assert f"Not measured in this run: {absent}" in text
     assert "This run kept no list of skipped things." in text
 
 
@@ -172,7 +174,8 @@ def test_one_order_gives_no_position_section(tmp_path, undrawn):
     table = table[table["order"] == "correct_first"].reset_index(drop=True)
     run = load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch"), answers=table))
     assert position.section(run) is None
-    assert "Not measured in this run: Option position, Logit lens, Patching by role." in words(render(run))
+    absent = "Option position, Logit lens, Direct logit attribution, Patching by role, Patching against placebo."
+    assert f"Not measured in this run: {absent}" in words(render(run))
 
 
 def test_a_table_that_lacks_a_column_is_refused_by_name(tmp_path, undrawn):

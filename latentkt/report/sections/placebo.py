@@ -77,10 +77,10 @@ def _grid(cells: pd.DataFrame) -> Grid:
         known = group.dropna(subset=["difference"])
         if known.empty:
             continue
-        best = known.loc[known["difference"].abs().idxmax()]
+        best = known.iloc[int(known["difference"].abs().to_numpy().argmax())]
         difference = f"{best['difference']:+.2f} [{best['low']:+.2f}, {best['high']:+.2f}]"
         numbers = (f"{best['effect']:+.2f}", f"{best['placebo']:+.2f}", difference, p_text(best["p_max_t"]))
-        place = (DIRECTIONS.get(direction, str(direction)), str(site), str(role), str(int(best["layer"])))
+        place = (DIRECTIONS.get(str(direction), str(direction)), str(site), str(role), str(int(best["layer"])))
         rows.append((*place, *numbers, str(int(best["n_items"]))))
     return Grid(
         COLUMNS,
