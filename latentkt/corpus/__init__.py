@@ -1,4 +1,4 @@
-"""From text to priors: read a corpus, match keys and tasks, count, merge, and estimate priors with their uncertainty."""
+"""From text to priors: read a corpus, match keys and tasks, count, merge, estimate priors with uncertainty."""
 
 from __future__ import annotations
 

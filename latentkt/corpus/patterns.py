@@ -1,8 +1,8 @@
 """The patterns contract: which surface forms stand for which key and which task.
 
 A pattern file is JSON: ``{"keys": {NAME: [forms]}, "tasks": {NAME: [forms]}, "exclude": {NAME: [forms]},
-"pairs": [[KEY, KEY], …]}``. A form is literal text unless written ``{"regex": "…"}``; the forms under ``exclude`` cancel
-the matches of the same name that they overlap; ``pairs`` names keys whose joint occurrence is wanted as well.
+"pairs": [[KEY, KEY], …]}``. A form is literal text unless written ``{"regex": "…"}``; the forms under ``exclude``
+cancel the matches of the same name that they overlap; ``pairs`` names keys whose joint occurrence is wanted as well.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def find_patterns(items: str | Path) -> Path | None:
-    """The pattern file of an item file: ``NAME.patterns.json`` beside ``NAME.jsonl``, else ``patterns.json``, else None."""
+    """The pattern file of an item file: ``NAME.patterns.json`` beside ``NAME.jsonl``, else ``patterns.json``."""
     source = Path(items)
     for candidate in (source.with_suffix(".patterns.json"), source.with_name("patterns.json")):
         if candidate.is_file():

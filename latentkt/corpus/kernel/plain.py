@@ -1,0 +1,156 @@
+"""The counting kernel in NumPy alone: the same words, hashes and events as the numba kernel, more slowly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentkt.corpus.kernel.hashing import (
+    FIRST,
+    PAD,
+    SECOND,
+    Buffer,
+    gap_hash,
+    piece_masks,
+    word_hash,
+)
+from latentkt.corpus.kernel.table import Events, PhraseTable, Words, phrase_keys
+from latentkt.corpus.matching import SPACE, WORD, CharacterTables
+
+__all__ = ["find", "tokenise"]
+
+_HIGH = np.uint64(0x8080808080808080)
+_MASKS = piece_masks()
+
+
+def _byte_classes(buffer: Buffer, tables: CharacterTables) -> NDArray[np.uint8]:
+    """Class of the character that each byte belongs to, one byte of slack on either side."""
+    data = buffer.data[: buffer.size]
+    table = tables.classes[:256].copy()
+    table[128:] = 0
+    classes = np.zeros(buffer.size + 2, np.uint8)
+    np.take(table, data, out=classes[1:-1])
+    if data.size and data.max() >= 128:
+        leads = np.flatnonzero(data >= 0xC0)
+        first = data[leads].astype(np.uint32)
+        width = 2 + (first >= 0xE0).astype(np.int64) + (first >= 0xF0)
+        code = first & (0x7F >> width).astype(np.uint32)
+        for step in (1, 2, 3):
+            deep = width > step
+            code[deep] = (code[deep] << 6) | (buffer.data[leads[deep] + step] & 0x3F)
+        kind = tables.classes[code]
+        for step in range(4):
+            deep = width > step
+            classes[leads[deep] + step + 1] = kind[deep]
+    return classes
+
+
+def _hashes(
+    buffer: Buffer, start: NDArray[np.int64], end: NDArray[np.int64], tables: CharacterTables, fold_bits: int
+) -> NDArray[np.uint64]:
+    loads = np.ndarray((buffer.size + PAD - 8,), "<u8", buffer.data, strides=(1,))
+    length = end - start
+    mask = _MASKS[np.minimum(length, 16)]
+    first, second = loads[start], loads[start + 8]
+    first &= mask[:, 0]
+    second &= mask[:, 1]
+    slow = np.flatnonzero(((first | second) & _HIGH).astype(bool) | (length > 16))
+    first |= np.uint64(fold_bits) & mask[:, 0]
+    second |= np.uint64(fold_bits) & mask[:, 1]
+    first *= np.uint64(FIRST)
+    second *= np.uint64(SECOND)
+    first += second
+    known: dict[bytes, int] = {}
+    data = buffer.data
+    for index in slow.tolist():
+        raw = data[start[index] : end[index]].tobytes()
+        if raw not in known:
+            known[raw] = word_hash(raw, tables, fold_bits)
+        first[index] = known[raw]
+    return first
+
+
+def _gaps(
+    buffer: Buffer, start: NDArray[np.int64], end: NDArray[np.int64], odd: NDArray[np.int64], tables: CharacterTables
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Hashes of the gaps before the words `odd`, and whether a phrase may run over them (no end of document inside)."""
+    hashes, joined = np.zeros(len(odd), np.uint64), np.zeros(len(odd), bool)
+    known: dict[bytes, int | None] = {}
+    for at, word in enumerate(odd.tolist()):
+        if word == 0:
+            continue
+        raw = buffer.data[end[word - 1] : start[word]].tobytes()
+        if raw not in known:
+            known[raw] = None if b"\0" in raw else gap_hash(raw, tables)
+        value = known[raw]
+        if value is not None:
+            hashes[at], joined[at] = value, True
+    return hashes, joined
+
+
+def tokenise(buffer: Buffer, tables: CharacterTables, *, fold_bits: int, gaps: bool) -> Words:
+    """Words of a buffer with their hashes; with `gaps`, those of the gaps too (else only white space joins words)."""
+    classes = _byte_classes(buffer, tables)
+    word = (classes & WORD).astype(bool)
+    edges = np.flatnonzero(word[1:] != word[:-1])
+    start, end = edges[::2], edges[1::2]
+    other = np.flatnonzero((classes[1:-1] & (WORD | SPACE)) == 0)
+    joined = np.ones(len(start) + 1, bool)
+    joined[np.searchsorted(start, other)] = False
+    joined = joined[:-1]
+    joined[:1] = False
+    gap = np.zeros(len(start), np.uint64)
+    if gaps:
+        odd = np.flatnonzero(~joined)
+        gap[odd], joined[odd] = _gaps(buffer, start, end, odd, tables)
+    return Words(start, end, _hashes(buffer, start, end, tables, fold_bits), gap, joined)
+
+
+def _runs(joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many words up to each one are joined without a break."""
+    index = np.arange(len(joined))
+    return index - np.maximum.accumulate(np.where(joined, 0, index)) + 1
+
+
+def _lookup(keys: NDArray[np.uint64], table: PhraseTable) -> NDArray[np.int32]:
+    """Slot of each key, -1 where it is no phrase."""
+    found = np.full(len(keys), -1, np.int32)
+    bit = keys >> np.uint64(table.bloom_shift)
+    maybe = (table.bloom[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
+    left = np.flatnonzero(maybe)
+    place = (keys[left] >> np.uint64(table.home_shift)).astype(np.int64)
+    while len(left):
+        there = table.keys[place]
+        hit = there == keys[left]
+        found[left[hit]] = table.slots[place[hit]]
+        onward = ~hit & (there != 0)
+        left, place = left[onward], place[onward] + 1
+    return found
+
+
+def find(buffer: Buffer, table: PhraseTable) -> Events:
+    """All phrases of the table in a buffer, by last word, shorter first."""
+    words = tokenise(buffer, table.characters, fold_bits=table.fold_bits, gaps=table.gaps)
+    lengths = table.last[words.hash >> np.uint64(table.last_shift)]
+    candidates = np.flatnonzero(lengths)
+    lengths = lengths[candidates]
+    runs = _runs(words.joined)[candidates]
+    several = np.flatnonzero((lengths > 1) & (runs > 1))
+    pairs = phrase_keys(words, candidates[several], 2)
+    allowed = np.ones(len(candidates), np.uint8)
+    allowed[several] |= table.pair[pairs >> np.uint64(table.pair_shift)]
+    lengths &= allowed
+    lasts, slots, counts = [], [], []
+    for length in range(1, table.max_words + 1):
+        chosen = candidates[((lengths >> (length - 1)) & 1).astype(bool) & (runs >= length)]
+        slot = _lookup(phrase_keys(words, chosen, length), table)
+        hits = np.flatnonzero(slot >= 0)
+        lasts.append(chosen[hits])
+        slots.append(slot[hits])
+        counts.append(np.full(len(hits), length, np.int64))
+    last, slot, count = np.concatenate(lasts), np.concatenate(slots), np.concatenate(counts)
+    order = np.argsort(last * (table.max_words + 1) + count, kind="stable")
+    last, slot, first = last[order], slot[order], (last - count + 1)[order]
+    word_starts = np.searchsorted(words.start, buffer.starts)
+    document = np.searchsorted(buffer.starts, words.start[last], side="right") - 1
+    return Events(slot, document, first, last, words.start[first], words.end[last], word_starts)

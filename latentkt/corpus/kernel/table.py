@@ -1,0 +1,212 @@
+"""The table of phrases: what the last word, the last two words and the whole phrase hash to.
+
+Three filters stand before the table, each of one byte or bit a bucket: the set of lengths of the phrases that end with
+this word, the set of lengths of those that end with these two words, and a Bloom filter of the keys. The table itself
+is open-addressed, filled at most by half, in the order of the keys, so that probing needs no more than a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentkt.corpus.kernel.hashing import BASE, FOLD_BITS, MAX_WORDS, MIX, split
+from latentkt.corpus.matching import CharacterTables, Matching, character_tables
+from latentkt.errors import InputError
+
+if TYPE_CHECKING:
+    from latentkt.corpus.kernel import Kernel
+
+__all__ = ["Events", "PhraseTable", "Words", "build_table", "phrase_keys"]
+
+
+class Words(NamedTuple):
+    """The words of a buffer.
+
+    Attributes:
+        start: First byte of each word.
+        end: Byte behind it.
+        hash: Hash of its folded bytes.
+        gap: Hash of the gap before it (0 for white space alone).
+        joined: Whether a phrase may run over the gap before it.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    hash: NDArray[np.uint64]
+    gap: NDArray[np.uint64]
+    joined: NDArray[np.bool_]
+
+
+class Events(NamedTuple):
+    """Matches in a buffer, ordered by last word, then by length.
+
+    Attributes:
+        slot: Slot of the phrase.
+        document: Index of the document in the buffer.
+        first: Index of its first word in the buffer.
+        last: Index of its last word.
+        start: First byte.
+        end: Byte behind the last.
+        word_starts: Index of the first word of each document, and the number of words at the end.
+    """
+
+    slot: NDArray[np.int32]
+    document: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    word_starts: NDArray[np.int64]
+
+
+class PhraseTable(NamedTuple):
+    """The phrases as arrays (see the module); `slot_of` maps each phrase given to its slot
+    (equal phrases share one; -1: it cannot be hashed)."""
+
+    characters: CharacterTables
+    fold_bits: int
+    gaps: bool
+    max_words: int
+    last: NDArray[np.uint8]
+    last_shift: int
+    pair: NDArray[np.uint8]
+    pair_shift: int
+    bloom: NDArray[np.uint64]
+    bloom_shift: int
+    keys: NDArray[np.uint64]
+    slots: NDArray[np.int32]
+    home_shift: int
+    n_slots: int
+    slot_of: NDArray[np.int32]
+
+
+def _bits(wanted: int, low: int, high: int) -> int:
+    return min(max(int(wanted - 1).bit_length(), low), high)
+
+
+def _scatter_or(size_bits: int, hashes: NDArray[np.uint64], bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    array = np.zeros(1 << size_bits, np.uint8)
+    place = (hashes >> np.uint64(64 - size_bits)).astype(np.int64)
+    for bit in np.unique(bits):
+        array[place[bits == bit]] |= bit
+    return array
+
+
+def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> PhraseTable:
+    """Build the table of literal phrases, already prepared by `Matching.prepare`.
+
+    Args:
+        phrases: Those that begin or end with another character than a word character, or have no or more than
+            `MAX_WORDS` words, get the slot -1: they cannot be hashed.
+        matching: How text is compared.
+        kernel: Whose tokeniser to use; both give the same table.
+
+    Raises:
+        InputError: Two different phrases share a key (never seen: 64 bits).
+    """
+    characters = character_tables(matching)
+    fold_bits = FOLD_BITS if matching.folds else 0
+    buffer = split("\0".join([*phrases, ""]).encode("utf-8"))
+    words = kernel.tokenise(buffer, characters, fold_bits=fold_bits, gaps=True)
+    bounds = np.searchsorted(words.start, buffer.starts)
+    lengths, last = np.diff(bounds), bounds[1:] - 1
+    good = np.flatnonzero(_hashable(buffer.starts, words.start, words.end, bounds, lengths))
+    lengths, last = lengths[good], last[good]
+    keys, pairs = np.zeros(len(good), np.uint64), np.zeros(len(good), np.uint64)
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        keys[rows] = phrase_keys(words, last[rows], length)
+        if length > 1:
+            pairs[rows] = phrase_keys(words, last[rows], 2)
+    unique, first_index, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    _check_collisions(phrases, matching, good, first_index, inverse)
+    slot_of = np.full(len(phrases), -1, np.int32)
+    slot_of[good] = inverse
+    bits = (1 << (lengths - 1)).astype(np.uint8)
+    n = len(unique)
+    last_bits, pair_bits = _bits(4 * n, 12, 19), _bits(16 * n, 12, 22)
+    bloom_bits, home_bits = _bits(16 * n, 12, 40), _bits(2 * n, 8, 40)
+    several = lengths > 1
+    table_keys, table_slots = _open_table(unique, home_bits)
+    return PhraseTable(
+        characters,
+        fold_bits,
+        _has_gaps(words, bounds[:-1], good),
+        int(lengths.max(initial=1)),
+        _scatter_or(last_bits, words.hash[last], bits),
+        64 - last_bits,
+        _scatter_or(pair_bits, pairs[several], bits[several]),
+        64 - pair_bits,
+        _bloom(unique, bloom_bits),
+        64 - bloom_bits,
+        table_keys,
+        table_slots,
+        64 - home_bits,
+        n,
+        slot_of,
+    )
+
+
+def phrase_keys(words: Words, last: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
+    """Keys of the phrases of `length` words that end with the words `last`."""
+    value = words.hash[last - length + 1]
+    for back in range(length - 2, -1, -1):
+        value = value * np.uint64(BASE) + words.hash[last - back] + words.gap[last - back]
+    keys = (value ^ (value >> np.uint64(32))) * np.uint64(MIX)
+    keys[keys == 0] = 1
+    return keys
+
+
+def _hashable(
+    starts: NDArray[np.int64],
+    word_start: NDArray[np.int64],
+    word_end: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    good = (lengths >= 1) & (lengths <= MAX_WORDS)
+    rows = np.flatnonzero(good)
+    good[rows] = (word_start[bounds[rows]] == starts[rows]) & (word_end[bounds[rows + 1] - 1] == starts[rows + 1] - 1)
+    return good
+
+
+def _has_gaps(words: Words, firsts: NDArray[np.int64], good: NDArray[np.int64]) -> bool:
+    """Whether any hashed phrase holds more than white space between two words."""
+    odd = words.gap != 0
+    odd[np.minimum(firsts, max(len(odd) - 1, 0))] = False
+    phrase = np.searchsorted(firsts, np.flatnonzero(odd), side="right") - 1
+    return bool(np.isin(phrase, good).any())
+
+
+def _bloom(unique: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    flags = np.zeros(1 << bits, np.uint8)
+    flags[unique >> np.uint64(64 - bits)] = 1
+    return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+
+
+def _open_table(unique: NDArray[np.uint64], home_bits: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Linear probing, filled in sorted order: a key lies at the first free place from its home on."""
+    home = (unique >> np.uint64(64 - home_bits)).astype(np.int64)
+    index = np.arange(len(unique))
+    place = np.maximum.accumulate(home - index) + index if len(unique) else home
+    size = max(1 << home_bits, int(place[-1]) + 1 if len(unique) else 0) + 64
+    keys, slots = np.zeros(size, np.uint64), np.full(size, -1, np.int32)
+    keys[place], slots[place] = unique, index
+    return keys, slots
+
+
+def _check_collisions(
+    phrases: Sequence[str],
+    matching: Matching,
+    good: NDArray[np.int64],
+    first_index: NDArray[np.int64],
+    inverse: NDArray[np.int64],
+) -> None:
+    for row in np.flatnonzero(first_index[inverse] != np.arange(len(good))).tolist():
+        one, other = phrases[good[row]], phrases[good[first_index[inverse[row]]]]
+        if one != other and matching.fold(" ".join(one.split())) != matching.fold(" ".join(other.split())):
+            raise InputError("two phrases share a hash", expected="different hashes", found=(one, other))

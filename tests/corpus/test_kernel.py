@@ -1,0 +1,53 @@
+"""The kernels against plain `re`: which phrases, where, in which documents."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.corpus import oracle, trouble
+
+from latentkt.corpus.kernel import open_kernel
+from latentkt.corpus.kernel.hashing import pack
+from latentkt.corpus.lexicon import build_lexicon, required_literal
+from latentkt.corpus.matching import CARE, Matching, character_tables
+from latentkt.corpus.patterns import Form
+from latentkt.corpus.scan import needs_care, prepare_document, scan
+
+KERNELS = ["numpy", "numba"]
+MATCHINGS = [
+    Matching(),
+    Matching(case="full", normalize="nfkc", punctuation="plain"),
+    Matching(case="full"),
+    Matching(case="sensitive", normalize="none"),
+    Matching(case="casings", punctuation="plain"),
+]
+
+
+def _found(phrases, documents, matching, kernel):
+    """Per phrase and document: the number of spans."""
+    forms = [(index, Form(phrase)) for index, phrase in enumerate(phrases)]
+    lexicon = build_lexicon(forms, matching, open_kernel(kernel))
+    buffer = pack([prepare_document(text, matching) for text in documents])
+    matches = scan(buffer, lexicon)
+    table = [[0] * len(documents) for _ in phrases]
+    for entry, document in zip(matches.entry.tolist(), matches.document.tolist(), strict=True):
+        table[entry][document] += 1
+    return table
+
+
+def _expected(phrases, documents, matching):
+    options = matching.to_dict()
+    return [[len(oracle.literal_spans(phrase, text.replace("\0", "\1"), **options)) for text in documents] for phrase in phrases]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("matching", MATCHINGS, ids=lambda matching: "-".join(matching.to_dict().values()))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_equals_the_oracle(kernel, matching, data):
+    documents = data.draw(st.lists(trouble.documents(), max_size=4))
+    phrases = data.draw(st.lists(trouble.phrases(), min_size=1, max_size=12))
+    pieces = [" ".join(text.split()[:3]).strip(" .,-'—…()\u2019\u200b") for text in documents]  # phrases that do occur
+    phrases += [piece for piece in pieces if any(char.isalnum() for char in piece)]
+    assert _found(phrases, documents, matching, kernel) == _expected(phrases, documents, matching)
