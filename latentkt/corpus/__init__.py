@@ -6,6 +6,10 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "Counts": "counts",
+    "Matching": "matching",
+    "count_texts": "counter",
+    "load_counts": "counts",
     "Form": "patterns",
     "Patterns": "patterns",
     "find_patterns": "patterns",

@@ -76,7 +76,7 @@ class Matching:
         return self.case in {"simple", "full"}
 
     def prepare(self, text: str) -> str:
-        """Normalised text, punctuation made plain if asked; case is kept. NUL becomes U+0001 (it separates documents)."""
+        """Normalised text, punctuation made plain if asked, case kept; NUL (it separates documents) becomes U+0001."""
         if not text.isascii():
             if self.normalize != "none":
                 text = unicodedata.normalize(self.normalize.upper(), text)

@@ -14,9 +14,9 @@ from latentkt.corpus.kernel.hashing import Buffer
 from latentkt.corpus.kernel.plain import tokenise
 from latentkt.corpus.kernel.table import Events
 from latentkt.corpus.lexicon import Lexicon, SlowForm
-from latentkt.corpus.matching import CARE, Matching, character_tables
+from latentkt.corpus.matching import Matching, character_tables
 
-__all__ = ["Matches", "needs_care", "prepare_document", "scan"]
+__all__ = ["Matches", "scan"]
 
 
 class Matches(NamedTuple):
@@ -39,26 +39,6 @@ class Matches(NamedTuple):
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     word_starts: NDArray[np.int64]
-
-
-@lru_cache(maxsize=8)
-def _care_pattern(matching: Matching) -> re.Pattern[str]:
-    codes = np.flatnonzero(character_tables(matching).classes & CARE)
-    breaks = np.flatnonzero(np.diff(codes) > 1) + 1
-    ranges = [f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}" for run in np.split(codes, breaks) if len(run)]
-    return re.compile(f"[\0{''.join(ranges)}]")
-
-
-def needs_care(text: str, matching: Matching) -> bool:
-    """Whether a text may change under `Matching.prepare`."""
-    return _care_pattern(matching).search(text) is not None
-
-
-def prepare_document(text: str, matching: Matching) -> bytes:
-    """The bytes of a document as the kernels read them."""
-    if "\0" in text or not text.isascii():
-        text = matching.prepare(text)
-    return text.encode("utf-8")
 
 
 def scan(buffer: Buffer, lexicon: Lexicon) -> Matches:
@@ -152,7 +132,7 @@ def _spans(form: SlowForm, text: str, matching: Matching) -> Iterable[tuple[int,
 
 
 def _places(text: str, folded: str | None, matching: Matching) -> NDArray[np.int64]:
-    """Byte at which each character of the searched text lies in the document (those of one folded character: its start)."""
+    """Byte of the document at which each character of the searched text lies (or the one that it was folded from)."""
     if text.isascii():
         return np.arange(len(text) + 1)
     widths = [len(char.encode("utf-8")) for char in text]

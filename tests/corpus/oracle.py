@@ -10,12 +10,22 @@ CURLY = {"\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u201c": '
          "\u201f": '"', **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")}  # fmt: skip
 
 
-def normalised(text, *, normalize="nfc", punctuation="keep"):
+def normalised(text, *, normalize="nfc", punctuation="keep", case="simple"):
+    """The text that is searched, its case kept; foldings that are not all of one class are made here."""
     if normalize != "none":
         text = unicodedata.normalize(normalize.upper(), text)
     if punctuation == "plain":
         text = "".join(CURLY.get(char, char) for char in text)
-    return text
+    return "".join(early(char, case) for char in text)
+
+
+def early(char, case):
+    """A character whose folding is of another class (word, space, other) is folded before anything is matched."""
+
+    def kind(one):
+        return bool(re.match(r"\w", one)), bool(re.match(r"\s", one))
+
+    return char if all(kind(one) == kind(char) for one in folded(char, case)) else folded(char, case)
 
 
 def folded(text, case):
@@ -46,23 +56,23 @@ def all_spans(pattern, text):
     return spans
 
 
-def literal_spans(form, text, *, case="simple", normalize="nfc", punctuation="keep"):
-    """Spans of one form in one document (offsets into the folded text); four exact casings for ``casings``."""
-    options = {"normalize": normalize, "punctuation": punctuation}
+def literal_spans(form, text, *, case="simple", **options):
+    """Spans of one form in one document (offsets into the normalised text); four exact casings for ``casings``."""
     variants = {form, form.upper(), form.title(), form.lower()} if case == "casings" else {form}
-    text = folded(normalised(text, **options), case)
+    text = normalised(text, case=case, **options)
+    origin = [index for index, char in enumerate(text) for _ in folded(char, case)] + [len(text)]
     spans = set()
     for variant in variants:
-        pattern = re.compile(expression(folded(normalised(variant, **options), case)))
-        spans.update(all_spans(pattern, text))
+        pattern = re.compile(expression(folded(normalised(variant, case=case, **options), case)))
+        spans.update((origin[a], origin[b]) for a, b in all_spans(pattern, folded(text, case)))
     return spans
 
 
-def regex_spans(form, text, *, case="simple", normalize="nfc", punctuation="keep"):
+def regex_spans(form, text, *, case="simple", **options):
     """Spans of one regex form: it sees the normalised text, its case ignored by `re` unless case counts."""
     flags = re.IGNORECASE if case in {"simple", "full"} else 0
     pattern = re.compile(rf"(?<!\w)(?:{form})(?!\w)", flags)
-    return set(all_spans(pattern, normalised(text, normalize=normalize, punctuation=punctuation)))
+    return set(all_spans(pattern, normalised(text, case=case, **options)))
 
 
 def phrase_counts(phrases, documents, **matching):
@@ -126,9 +136,7 @@ def counts(documents, patterns, *, windows=(), sentence=False, abbreviations=(),
         "pairs": {s: Counter() for s in scopes}, "key_pairs": {s: Counter() for s in scopes},
     }  # fmt: skip
     for text in documents:
-        plain = normalised(
-            text, normalize=matching.get("normalize", "nfc"), punctuation=matching.get("punctuation", "keep")
-        )
+        plain = normalised(text, **matching)
         spans = {
             name: name_spans(forms, patterns.get("exclude", {}).get(name[1], ()), text, **matching)
             for name, forms in names.items()

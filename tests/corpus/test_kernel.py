@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tests.corpus import oracle, trouble
 
 from latentkt.corpus.kernel import open_kernel
-from latentkt.corpus.kernel.hashing import pack
-from latentkt.corpus.lexicon import build_lexicon, required_literal
-from latentkt.corpus.matching import CARE, Matching, character_tables
+from latentkt.corpus.documents import make_buffer
+from latentkt.corpus.lexicon import build_lexicon
+from latentkt.corpus.matching import Matching
 from latentkt.corpus.patterns import Form
-from latentkt.corpus.scan import needs_care, prepare_document, scan
+from latentkt.corpus.scan import scan
 
 KERNELS = ["numpy", "numba"]
 MATCHINGS = [
@@ -28,7 +28,7 @@ def _found(phrases, documents, matching, kernel):
     """Per phrase and document: the number of spans."""
     forms = [(index, Form(phrase)) for index, phrase in enumerate(phrases)]
     lexicon = build_lexicon(forms, matching, open_kernel(kernel))
-    buffer = pack([prepare_document(text, matching) for text in documents])
+    buffer = make_buffer(documents, matching, open_kernel(kernel))
     matches = scan(buffer, lexicon)
     table = [[0] * len(documents) for _ in phrases]
     for entry, document in zip(matches.entry.tolist(), matches.document.tolist(), strict=True):
@@ -38,7 +38,10 @@ def _found(phrases, documents, matching, kernel):
 
 def _expected(phrases, documents, matching):
     options = matching.to_dict()
-    return [[len(oracle.literal_spans(phrase, text.replace("\0", "\1"), **options)) for text in documents] for phrase in phrases]
+    return [
+        [len(oracle.literal_spans(phrase, text.replace("\0", "\1"), **options)) for text in documents]
+        for phrase in phrases
+    ]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -15,12 +15,31 @@ from latentkt.corpus.kernel.hashing import (
     word_hash,
 )
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words, phrase_keys
-from latentkt.corpus.matching import SPACE, WORD, CharacterTables
+from latentkt.corpus.matching import CARE, SPACE, WORD, CharacterTables
 
-__all__ = ["find", "tokenise"]
+__all__ = ["careful", "find", "tokenise"]
 
 _HIGH = np.uint64(0x8080808080808080)
 _MASKS = piece_masks()
+
+
+def _code_points(buffer: Buffer) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
+    """First byte, width and code point of every character beyond ASCII."""
+    leads = np.flatnonzero(buffer.data[: buffer.size] >= 0xC0)
+    first = buffer.data[leads].astype(np.uint32)
+    width = 2 + (first >= 0xE0).astype(np.int64) + (first >= 0xF0)
+    code = first & (0x7F >> width).astype(np.uint32)
+    for step in (1, 2, 3):
+        deep = width > step
+        code[deep] = (code[deep] << 6) | (buffer.data[leads[deep] + step] & 0x3F)
+    return leads, width, code
+
+
+def careful(buffer: Buffer, tables: CharacterTables) -> NDArray[np.int64]:
+    """Documents with a character that `Matching.prepare` may change."""
+    leads, _, code = _code_points(buffer)
+    places = leads[(tables.classes[code] & CARE) != 0]
+    return np.unique(np.searchsorted(buffer.starts, places, side="right") - 1)
 
 
 def _byte_classes(buffer: Buffer, tables: CharacterTables) -> NDArray[np.uint8]:
@@ -31,13 +50,7 @@ def _byte_classes(buffer: Buffer, tables: CharacterTables) -> NDArray[np.uint8]:
     classes = np.zeros(buffer.size + 2, np.uint8)
     np.take(table, data, out=classes[1:-1])
     if data.size and data.max() >= 128:
-        leads = np.flatnonzero(data >= 0xC0)
-        first = data[leads].astype(np.uint32)
-        width = 2 + (first >= 0xE0).astype(np.int64) + (first >= 0xF0)
-        code = first & (0x7F >> width).astype(np.uint32)
-        for step in (1, 2, 3):
-            deep = width > step
-            code[deep] = (code[deep] << 6) | (buffer.data[leads[deep] + step] & 0x3F)
+        leads, width, code = _code_points(buffer)
         kind = tables.classes[code]
         for step in range(4):
             deep = width > step

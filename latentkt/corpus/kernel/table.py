@@ -64,8 +64,10 @@ class Events(NamedTuple):
 
 
 class PhraseTable(NamedTuple):
-    """The phrases as arrays (see the module); `slot_of` maps each phrase given to its slot
-    (equal phrases share one; -1: it cannot be hashed)."""
+    """The phrases as arrays (see the module).
+
+    `slot_of` maps each phrase given to its slot; equal phrases share one, and -1 says that it cannot be hashed.
+    """
 
     characters: CharacterTables
     fold_bits: int
