@@ -1,0 +1,82 @@
+"""Machine instructions that numba does not offer by itself, through portable LLVM vectors: no CPU is assumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["block_masks", "count_bits", "load64", "lowest_bit", "prefetch"]
+
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+_BLOCK = ir.VectorType(_BYTE, 64)
+
+
+@intrinsic
+def load64(typing_context: Any, address: Any) -> Any:
+    """Eight bytes at an address, little-endian, aligned or not."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.inttoptr(arguments[0], _WORD.as_pointer()), align=1)
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, value: Any) -> Any:
+    """Index of the lowest set bit; the value is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def count_bits(typing_context: Any, value: Any) -> Any:
+    """Number of set bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, address: Any) -> Any:
+    """Ask for a cache line that will be read soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _BYTE.as_pointer())
+        flag = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [_BYTE.as_pointer()], kind)
+        builder.call(function, [pointer, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), generate
+
+
+@intrinsic
+def block_masks(typing_context: Any, address: Any) -> Any:
+    """Of 64 bytes at an address, one bit each: ASCII word characters, ASCII white space, bytes beyond ASCII, NULs."""
+    result = types.UniTuple(types.uint64, 4)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(builder.inttoptr(arguments[0], _BLOCK.as_pointer()), align=1)
+
+        def splat(value: int) -> Any:
+            return ir.Constant(_BLOCK, [value] * 64)
+
+        def within(vector: Any, first: int, count: int) -> Any:
+            return builder.icmp_unsigned("<", builder.sub(vector, splat(first)), splat(count))
+
+        letter = within(builder.or_(block, splat(0x20)), ord("a"), 26)
+        word = builder.or_(builder.or_(letter, within(block, ord("0"), 10)), within(block, ord("_"), 1))
+        space = builder.or_(builder.or_(within(block, 9, 5), within(block, 0x1C, 4)), within(block, 0x20, 1))
+        masks = (word, space, within(block, 0x80, 0x80), within(block, 0, 1))
+        return context.make_tuple(builder, signature.return_type, [builder.bitcast(mask, _WORD) for mask in masks])
+
+    return result(types.uint64), generate

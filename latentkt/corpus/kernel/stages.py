@@ -1,0 +1,316 @@
+"""The stages of the numba kernel: word edges, word hashes, phrase keys, the table. Each works on a chunk of text.
+
+Word and gap lists carry `BACK` entries of the chunk before in front, so that phrases run over the edge of a chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from latentkt.corpus.kernel import hashing
+from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit
+
+__all__ = ["BACK", "care_places", "edges", "hash_words", "phrase_stage", "select"]
+
+BACK = 8
+_FIRST, _SECOND, _LATER = np.uint64(hashing.FIRST), np.uint64(hashing.SECOND), np.uint64(hashing.LATER)
+_BASE, _MIX = np.uint64(hashing.BASE), np.uint64(hashing.MIX)
+_GAP_BASIS, _GAP_PRIME = np.uint64(hashing.GAP_BASIS), np.uint64(hashing.GAP_PRIME)
+_HIGH = np.uint64(0x8080808080808080)
+_ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+_U23, _U41, _U32, _U63, _U6 = np.uint64(23), np.uint64(41), np.uint64(32), np.uint64(63), np.uint64(6)
+_BIT5 = np.uint64(0x20)
+_CACHE = 8191
+_compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
+_inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="never")
+
+# Places of the state that `edges` carries from chunk to chunk.
+PREVIOUS, CARRY, SKIP, KIND = range(4)
+
+
+@_compile
+def decode(data, at):  # type: ignore[no-untyped-def]
+    """Code point and width of the character at a lead byte."""
+    lead = np.int64(data[at])
+    if lead < 0x80:
+        return lead, 1
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | np.int64(data[at + 1]) & 0x3F, 2
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | (np.int64(data[at + 1]) & 0x3F) << 6 | np.int64(data[at + 2]) & 0x3F, 3
+    high = (lead & 0x07) << 18 | (np.int64(data[at + 1]) & 0x3F) << 12
+    return high | (np.int64(data[at + 2]) & 0x3F) << 6 | np.int64(data[at + 3]) & 0x3F, 4
+
+
+@_compile
+def _beyond_ascii(data, at, word, space, high, state, classes):  # type: ignore[no-untyped-def]
+    """Masks of words and white space with the characters beyond ASCII; one may reach into the next block."""
+    skip, kind = np.int64(state[SKIP]), np.int64(state[KIND])
+    bits = (_ONE << np.uint64(skip)) - _ONE
+    left = high & ~bits
+    word |= high
+    if kind & 1 == 0:
+        word &= ~bits
+    if kind & 2:
+        space |= bits
+    skip = 0
+    while left:
+        place = lowest_bit(left)
+        code, width = decode(data, at + place)
+        kind = np.int64(classes[code])
+        bits = ((_ONE << np.uint64(width)) - _ONE) << np.uint64(place)
+        if kind & 1 == 0:
+            word &= ~bits
+        if kind & 2:
+            space |= bits
+        skip = max(place + width - 64, 0)
+        left &= ~bits
+    state[SKIP], state[KIND] = np.uint64(skip), np.uint64(kind)
+    return word, space
+
+
+@_compile
+def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):  # type: ignore[no-untyped-def]
+    """Starts and ends of words in blocks of 64 bytes; whether the gap before each start is white space alone.
+
+    Lists are written from index `BACK` on; `n_start` starts (0 or 1: a word still open) lie there already. NULs are
+    noted as the number of starts before them. Returns the numbers of starts, ends and NULs.
+    """
+    address = np.uint64(data.ctypes.data)
+    n_end = n_nul = 0
+    previous, carry = state[PREVIOUS], state[CARRY]
+    for at in range(low, high, 64):
+        word, space, beyond, nul = block_masks(address + np.uint64(at))
+        if beyond | state[SKIP]:
+            word, space = _beyond_ascii(data, at, word, space, beyond, state, classes)
+        shifted = word << _ONE | previous
+        starts, ends = word & ~shifted, shifted & ~word
+        # A run of white space that begins at the end of a word carries a bit through to the byte behind it.
+        one = space + (ends & space)
+        two = one + carry
+        carry = np.uint64(one < space) | np.uint64(two < one)
+        white = two & ~space
+        previous = word >> _U63
+        while nul:
+            place = lowest_bit(nul)
+            nuls[n_nul] = n_start + count_bits(starts & ((_ONE << np.uint64(place)) - _ONE))
+            n_nul += 1
+            nul &= nul - _ONE
+        many = count_bits(starts)
+        at_start = BACK + n_start
+        for index in range(0, many, 4):
+            for step in range(4):
+                place = lowest_bit(starts) if starts else 0
+                start[at_start + index + step] = at + place
+                joined[at_start + index + step] = white >> np.uint64(place) & _ONE
+                starts &= starts - _ONE
+        n_start += many
+        many = count_bits(ends)
+        at_end = BACK + n_end
+        for index in range(0, many, 4):
+            for step in range(4):
+                end[at_end + index + step] = at + (lowest_bit(ends) if ends else 0)
+                ends &= ends - _ONE
+        n_end += many
+    state[PREVIOUS], state[CARRY] = previous, carry
+    return n_start, n_end, n_nul
+
+
+@_inline
+def slow_hash(data, first, stop, folds, expansions, fold_bits):  # type: ignore[no-untyped-def]
+    """Hash of a long word, or one with characters beyond ASCII, by its definition (see `hashing`)."""
+    one = two = value = piece = _ZERO
+    filled = np.uint64(0)
+    done = 0
+    at = first
+    bit = fold_bits & _BIT5
+    while at <= stop:
+        code, width, row = np.int64(-1), 1, np.int64(-1)
+        if at < stop:
+            code, width = decode(data, at)
+            if code >= 128:
+                code = np.int64(folds[code])
+                if code >= 0x110000:
+                    row = code - 0x110000
+        for part in range(3 if row >= 0 else 1):
+            if row >= 0:
+                code = np.int64(expansions[row, part])
+                if code == 0:
+                    break
+            n_bytes = 0 if code < 0 else 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+            for index in range(max(n_bytes, 1)):
+                if n_bytes == 0:
+                    byte = _ZERO
+                elif n_bytes == 1:
+                    byte = np.uint64(code) | bit
+                elif index == 0:
+                    lead = 0xC0 if n_bytes == 2 else 0xE0 if n_bytes == 3 else 0xF0
+                    byte = np.uint64(lead | code >> 6 * (n_bytes - 1))
+                else:
+                    byte = np.uint64(0x80 | code >> 6 * (n_bytes - 1 - index) & 0x3F)
+                if n_bytes:
+                    piece |= byte << (filled * _EIGHT)
+                    filled += _ONE
+                if filled == _EIGHT or (n_bytes == 0 and filled):
+                    if done == 0:
+                        one = piece
+                    elif done == 1:
+                        two = piece
+                    else:
+                        if done == 2:
+                            value = one * _FIRST + two * _SECOND
+                        value = ((value << _U23 | value >> _U41) ^ piece) * _LATER
+                    done += 1
+                    piece = filled = _ZERO
+        at += width
+    return value if done > 2 else one * _FIRST + two * _SECOND
+
+
+@_inline
+def gap_hash(data, first, stop, classes):  # type: ignore[no-untyped-def]
+    """Hash of the text between two words (see `hashing`), and whether a document ends in it."""
+    value = _GAP_BASIS
+    in_space = False
+    count = 0
+    at = first
+    while at < stop:
+        code, width = decode(data, at)
+        if code == 0:
+            return _ZERO, True
+        space = classes[code] & 2 != 0
+        if not (space and in_space):
+            count += 1
+            if space:
+                value = (value ^ _BIT5) * _GAP_PRIME
+            else:
+                for index in range(width):
+                    value = (value ^ np.uint64(data[at + index])) * _GAP_PRIME
+        in_space = space
+        at += width
+    return (_ZERO if in_space and count == 1 else value), False
+
+
+@_compile
+def hash_words(
+    data,
+    start,
+    end,
+    joined,
+    n,
+    previous_end,
+    hashes,
+    gaps,
+    cache,
+    fold_bits,
+    with_gaps,
+    classes,
+    folds,
+    expansions,
+    masks,
+):  # type: ignore[no-untyped-def]  # noqa: E501
+    """Hash of every word; with gaps also the hash of the gap before it, which then joins unless a document ends there."""
+    address = np.uint64(data.ctypes.data)
+    for index in range(BACK, BACK + n):
+        first = np.int64(start[index])
+        length = np.int64(end[index]) - first
+        if length > 16:
+            hashes[index] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
+        else:
+            one_mask, two_mask = masks[length, 0], masks[length, 1]
+            one = load64(address + np.uint64(first)) & one_mask
+            two = load64(address + np.uint64(first + 8)) & two_mask
+            if (one | two) & _HIGH:
+                slot = np.int64(((one ^ two) * _FIRST) >> np.uint64(51))
+                if cache[slot, 0] != one or cache[slot, 1] != two:
+                    cache[slot, 0], cache[slot, 1] = one, two
+                    cache[slot, 2] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
+                hashes[index] = cache[slot, 2]
+            else:
+                hashes[index] = (one | fold_bits & one_mask) * _FIRST + (two | fold_bits & two_mask) * _SECOND
+        if with_gaps:
+            gaps[index] = _ZERO
+            if joined[index] == 0:
+                before = np.int64(end[index - 1]) if index > BACK else previous_end
+                if before >= 0:
+                    gaps[index], broken = gap_hash(data, before, first, classes)
+                    joined[index] = 0 if broken else 1
+
+
+@_compile
+def select(hashes, joined, n, run, last, last_shift, word, mask):  # type: ignore[no-untyped-def]
+    """Words that may end a phrase, with the lengths of such phrases as bits; `run` words before were joined."""
+    found = 0
+    shift = np.uint64(last_shift)
+    for index in range(BACK, BACK + n):
+        run = min(run + 1, BACK) if joined[index] else 1
+        bits = np.int64(last[np.int64(hashes[index] >> shift)]) & ((1 << run) - 1)
+        word[found], mask[found] = index, bits
+        found += bits != 0
+    return found, run
+
+
+@_compile
+def _finish(value):  # type: ignore[no-untyped-def]
+    key = (value ^ value >> _U32) * _MIX
+    return key if key else _ONE
+
+
+@_compile
+def phrase_stage(
+    hashes, gaps, with_gaps, word, mask, n, pair, pair_shift, bloom, bloom_shift, key, key_word, key_length
+):  # type: ignore[no-untyped-def]  # noqa: E501
+    """Keys of the phrases that may end with each word, by word, shorter first, past the pair mask and the Bloom filter."""
+    found = 0
+    pair_by, bloom_by = np.uint64(pair_shift), np.uint64(bloom_shift)
+    for row in range(n):
+        index, bits = np.int64(word[row]), np.int64(mask[row])
+        mine = hashes[index]
+        two = _ZERO
+        if bits > 1:
+            tail = mine + gaps[index] if with_gaps else mine
+            two = _finish(hashes[index - 1] * _BASE + tail)
+            bits &= np.int64(pair[np.int64(two >> pair_by)]) | 1
+        while bits:
+            length = lowest_bit(np.uint64(bits)) + 1
+            bits &= bits - 1
+            if length == 1:
+                value = _finish(mine)
+            elif length == 2:
+                value = two
+            else:
+                value = hashes[index - length + 1]
+                for back in range(length - 2, -1, -1):
+                    value = value * _BASE + hashes[index - back]
+                    if with_gaps:
+                        value += gaps[index - back]
+                value = _finish(value)
+            bit = value >> bloom_by
+            key[found], key_word[found], key_length[found] = value, index, length
+            found += np.int64(bloom[np.int64(bit >> _U6)] >> (bit & _U63) & _ONE)
+    return found
+
+
+@_compile
+def care_places(data, size, classes, places):  # type: ignore[no-untyped-def]
+    """Bytes at which a character lies that preparation may change (bit 4 of its class), at most len(places) of them."""
+    address = np.uint64(data.ctypes.data)
+    found = at = 0
+    while at < size:
+        high = load64(address + np.uint64(at)) & _HIGH
+        if high == 0:
+            at += 8
+            continue
+        at += lowest_bit(high) >> 3
+        if at >= size:
+            break
+        code, width = decode(data, at)
+        if classes[code] & 4:
+            places[found] = at
+            found += 1
+            if found == len(places):
+                return found
+        at += width
+    return found
