@@ -232,7 +232,8 @@ def count_texts(
         kernel: ``auto``, ``numba`` or ``numpy``.
 
     Example:
-        >>> counts = count_texts(["Euclid's geometry", "geometry"], {"keys": {"e": ["Euclid"]}, "tasks": {"g": ["geometry"]}})
+        >>> patterns = {"keys": {"e": ["Euclid"]}, "tasks": {"g": ["geometry"]}}
+        >>> counts = count_texts(["Euclid's geometry", "geometry"], patterns)
         >>> counts.to_dict()["cooccurrence"]
         {'document': {'e:g': 1}}
     """

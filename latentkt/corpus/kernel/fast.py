@@ -13,7 +13,7 @@ from latentkt.corpus.kernel.stages import BACK, care_places, edges, hash_words, 
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words
 from latentkt.corpus.matching import CharacterTables
 
-__all__ = ["careful", "find", "tokenise"]
+__all__ = ["CHUNK", "careful", "find", "new_cache", "tokenise", "work_arrays"]
 
 CHUNK = 32 * 1024
 MOST_WORDS = CHUNK // 2 + BACK + 72  # of a chunk; the lists are written in steps of four
@@ -57,7 +57,7 @@ def tokenise(buffer: Buffer, tables: CharacterTables, *, fold_bits: int, gaps: b
 @_compile
 def _find(
     data, low, size, carried, state, work, cache, tables, masks, fold_bits, with_gaps, filters, shifts, table, out
-):  # type: ignore[no-untyped-def]  # noqa: E501
+):  # type: ignore[no-untyped-def]
     """Scan on from byte `low` until the text ends or the lists of events may overflow; returns where it stopped."""
     classes, folds, expansions = tables
     last, pair, bloom = filters
@@ -85,11 +85,11 @@ def _find(
             folds,
             expansions,
             masks,
-        )  # noqa: E501
+        )
         found, run = select(hashes, joined, n, run, last, shifts[0], word, mask)
         found = phrase_stage(
             hashes, gaps, with_gaps, word, mask, found, pair, shifts[1], bloom, shifts[2], key, key_word, key_length
-        )  # noqa: E501
+        )
         passed = 0
         for row in range(found):
             place = np.int64(key[row] >> home_by)
@@ -122,7 +122,8 @@ def _find(
     return low, (n_open, run, base, document, n_events, previous_end)
 
 
-def _work_arrays(n_documents: int) -> tuple[NDArray[Any], ...]:
+def work_arrays() -> tuple[NDArray[Any], ...]:
+    """The lists of one chunk, used again for every chunk."""
     words, keys = MOST_WORDS, BACK * MOST_WORDS
     return (
         np.zeros(words, np.uint32), np.zeros(words, np.uint32), np.zeros(words, np.uint8),
@@ -139,7 +140,7 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
     room = max(16 * MOST_WORDS, buffer.size // 16)
     columns = [np.zeros(room, kind) for kind in types]
     word_starts = np.zeros(n_documents + 1, np.int64)
-    state, work, cache = np.zeros(4, np.uint64), _work_arrays(n_documents), new_cache()
+    state, work, cache = np.zeros(4, np.uint64), work_arrays(), new_cache()
     low, carried = 0, (0, 0, 0, 0, 0, -1)
     while low < buffer.size:
         if len(columns[0]) - carried[4] < 8 * MOST_WORDS:
@@ -152,3 +153,11 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
         )  # fmt: skip
     slot, document, last, length, start, end = (column[: carried[4]] for column in columns)
     return Events(slot, document, last - length + 1, last, start, end, word_starts)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PhraseCounter":
+        from latentkt.corpus.kernel.tallying import PhraseCounter
+
+        return PhraseCounter
+    raise AttributeError(name)

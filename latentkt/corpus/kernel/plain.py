@@ -17,7 +17,7 @@ from latentkt.corpus.kernel.hashing import (
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words, phrase_keys
 from latentkt.corpus.matching import CARE, SPACE, WORD, CharacterTables
 
-__all__ = ["careful", "find", "tokenise"]
+__all__ = ["PhraseCounter", "careful", "find", "tokenise"]
 
 _HIGH = np.uint64(0x8080808080808080)
 _MASKS = piece_masks()
@@ -167,3 +167,30 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
     word_starts = np.searchsorted(words.start, buffer.starts)
     document = np.searchsorted(buffer.starts, words.start[last], side="right") - 1
     return Events(slot, document, first, last, words.start[first], words.end[last], word_starts)
+
+
+class PhraseCounter:
+    """Occurrences and documents of the phrases of a table, added up over buffers.
+
+    Args:
+        table: The phrases.
+    """
+
+    def __init__(self, table: PhraseTable) -> None:
+        self._table = table
+        self.occurrences = np.zeros(table.n_slots, np.int64)
+        self.documents = np.zeros(table.n_slots, np.int64)
+
+    def add(self, buffer: Buffer) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Count a buffer.
+
+        Returns:
+            The slots met for the first time, and the byte of the buffer behind the match of each.
+        """
+        events = find(buffer, self._table)
+        slots, first = np.unique(events.slot, return_index=True)
+        fresh = self.occurrences[slots] == 0
+        self.occurrences += np.bincount(events.slot, minlength=self._table.n_slots)
+        pairs = np.unique(events.document * self._table.n_slots + events.slot)
+        self.documents += np.bincount(pairs % self._table.n_slots, minlength=self._table.n_slots)
+        return slots[fresh], events.end[first[fresh]]

@@ -210,8 +210,8 @@ def hash_words(
     folds,
     expansions,
     masks,
-):  # type: ignore[no-untyped-def]  # noqa: E501
-    """Hash of every word; with gaps also the hash of the gap before it, which then joins unless a document ends there."""
+):  # type: ignore[no-untyped-def]
+    """Hash of every word; with gaps also that of the gap before it, which then joins unless a document ends there."""
     address = np.uint64(data.ctypes.data)
     for index in range(BACK, BACK + n):
         first = np.int64(start[index])
@@ -261,8 +261,8 @@ def _finish(value):  # type: ignore[no-untyped-def]
 @_compile
 def phrase_stage(
     hashes, gaps, with_gaps, word, mask, n, pair, pair_shift, bloom, bloom_shift, key, key_word, key_length
-):  # type: ignore[no-untyped-def]  # noqa: E501
-    """Keys of the phrases that may end with each word, by word, shorter first, past the pair mask and the Bloom filter."""
+):  # type: ignore[no-untyped-def]
+    """Keys of the phrases that may end with each word, shorter first, past the pair mask and the Bloom filter."""
     found = 0
     pair_by, bloom_by = np.uint64(pair_shift), np.uint64(bloom_shift)
     for row in range(n):

@@ -1,0 +1,161 @@
+"""The log ratio of two counts, with its uncertainty: independent units, or clusters that hold many of them.
+
+Counts of one path come in bursts: one book holds half the mentions of a person. An interval that takes every unit for
+independent is then far too narrow, and a bootstrap of few clusters collapses; `auto` takes the wider of the two.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from latentkt.corpus.tally import REPLICATES, Tally
+from latentkt.errors import InputError
+
+__all__ = ["METHODS", "LogRatio", "log_ratio"]
+
+METHODS = ("auto", "multinomial", "cluster")
+BOOTSTRAP = 1000
+FEW_CLUSTERS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LogRatio:
+    """log(a/b) of two counts, natural logarithm.
+
+    Attributes:
+        estimate: ψ(a + ½) − ψ(b + ½): the posterior mean under Jeffreys' prior; finite for zero counts.
+        low: Lower end of the interval; minus infinity where only an upper bound exists (a is 0).
+        high: Upper end; infinity where only a lower bound exists (b is 0).
+        method: ``multinomial`` or ``cluster``: what the interval rests on (for ``auto`` the wider one).
+        level: Nominal coverage.
+        se_multinomial: Standard error if units were independent.
+        se_cluster: Standard error by resampling clusters; NaN where there are no clusters.
+        design_effect: (se_cluster / se_multinomial)², NaN without clusters.
+        numerator: a.
+        denominator: b.
+        clusters: Clusters that hold any of the units; at most 16 where clusters were dissolved.
+        censored: Whether a count is 0, so that one end is a one-sided bound at the same level.
+        few_clusters: Whether fewer than 10 clusters support the ratio: its interval is then not to be trusted.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    method: str
+    level: float
+    se_multinomial: float
+    se_cluster: float
+    design_effect: float
+    numerator: int
+    denominator: int
+    clusters: int
+    censored: bool
+    few_clusters: bool
+
+
+def log_ratio(
+    tally: Tally, top: int, bottom: int, *, method: str = "auto", level: float = 0.95, clustered: bool = True
+) -> LogRatio:
+    """log of the ratio of two cells of a tally.
+
+    Args:
+        tally: The counts.
+        top: Cell of the numerator.
+        bottom: Cell of the denominator.
+        method: ``multinomial``, ``cluster`` or ``auto`` (the wider).
+        level: Nominal coverage of the interval.
+        clustered: Whether the clusters of the tally mean something.
+
+    Raises:
+        InputError: An unknown method or level, or ``cluster`` without clusters.
+    """
+    if method not in METHODS or not 0 < level < 1:
+        raise InputError("bad interval", expected=f"{' | '.join(METHODS)} and 0 < level < 1", found=(method, level))
+    if method == "cluster" and not clustered:
+        raise InputError("no clusters were counted", expected="counts with clusters", found="--cluster none")
+    a, b = tally.total(top), tally.total(bottom)
+    clusters = tally.supporting_clusters([top, bottom]) if clustered else 0
+    se_cluster, critical = _cluster_error(tally, top, bottom, level) if clustered else (math.nan, math.nan)
+    se_multinomial = math.sqrt(float(special.polygamma(1, a + 0.5) + special.polygamma(1, b + 0.5)))
+    estimate = float(special.digamma(a + 0.5) - special.digamma(b + 0.5))
+    interval = {
+        "multinomial": _multinomial_interval(a, b, level),
+        "cluster": (estimate - critical * se_cluster, estimate + critical * se_cluster),
+    }
+    chosen = method
+    if method == "auto":
+        wider = (
+            interval["cluster"][1] - interval["cluster"][0] > interval["multinomial"][1] - interval["multinomial"][0]
+        )
+        chosen = "cluster" if wider else "multinomial"
+    low, high = interval[chosen]
+    if a == 0 or b == 0:
+        low, high = _one_sided(a, b, level, _inflation(se_cluster, se_multinomial, chosen))
+    effect = (se_cluster / se_multinomial) ** 2 if clustered else math.nan
+    return LogRatio(
+        estimate, low, high, chosen, level, se_multinomial, se_cluster, effect, a, b, clusters,
+        a == 0 or b == 0, clustered and clusters < FEW_CLUSTERS,
+    )  # fmt: skip
+
+
+def _multinomial_interval(a: int, b: int, level: float) -> tuple[float, float]:
+    """Equal-tailed under Jeffreys' prior: a/(a+b) ~ Beta(a + ½, b + ½), so the ratio is the odds of it."""
+    tail = (1 - level) / 2
+    ends = stats.beta.ppf([tail, 1 - tail], a + 0.5, b + 0.5)
+    low, high = special.logit(np.clip(ends, 1e-300, 1 - 1e-16))
+    return float(low), float(high)
+
+
+def _one_sided(a: int, b: int, level: float, inflation: float) -> tuple[float, float]:
+    """One-sided bound where a count is 0: exact binomial on the units, divided by the design effect where there is one."""
+    if a == 0 and b == 0:
+        return -math.inf, math.inf
+    n = max((a + b) / inflation, 1.0)
+    limit = math.log(math.expm1(-math.log1p(-level) / n))  # log odds of 1 − (1 − level)^(1/n), a little above 3/n
+    return (-math.inf, limit) if a == 0 else (-limit, math.inf)
+
+
+def _inflation(se_cluster: float, se_multinomial: float, method: str) -> float:
+    return max((se_cluster / se_multinomial) ** 2, 1.0) if method == "cluster" else 1.0
+
+
+def _cluster_error(tally: Tally, top: int, bottom: int, level: float) -> tuple[float, float]:
+    """Standard error of the log ratio over Poisson resamples of the clusters, and the critical value for it."""
+    cells = [top, bottom]
+    clusters = tally.supporting_clusters(cells)
+    if tally.dissolved:
+        sums = tally.replicate_sums(cells)
+        degrees = REPLICATES
+    else:
+        counts = tally.by_cluster(cells)
+        sums = _resample(counts)
+        degrees = _degrees(counts)
+    ratios = special.digamma(sums[:, 0] + 0.5) - special.digamma(sums[:, 1] + 0.5)
+    critical = float(stats.t.ppf((1 + level) / 2, max(degrees, 1)))
+    return (float(ratios.std(ddof=1)) if clusters else 0.0), critical
+
+
+def _resample(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sums under Poisson(1) weights of the clusters; the same for the same counts."""
+    rng = np.random.default_rng(BOOTSTRAP)
+    weights = rng.poisson(1.0, (BOOTSTRAP, len(counts)))
+    return weights @ counts
+
+
+def _degrees(counts: NDArray[np.int64]) -> float:
+    """Effective degrees of freedom of the cluster variance (Satterthwaite on the clusters' shares), at least 1.
+
+    The variance of the log ratio is a sum over clusters of (a_d/A − b_d/B)²; its own precision is that of a chi-square
+    with (Σv)²/Σv² degrees, v the terms.
+    """
+    totals = counts.sum(axis=0)
+    if (totals == 0).any():
+        return float(len(counts))
+    terms = ((counts / totals) @ np.array([1.0, -1.0])) ** 2
+    square = float((terms**2).sum())
+    return float(terms.sum()) ** 2 / square if square > 0 else float(len(counts))
