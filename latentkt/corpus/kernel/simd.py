@@ -26,10 +26,10 @@ def load64(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typing_context: Any, value: Any) -> Any:
-    """Index of the lowest set bit; the value is not 0."""
+    """Index of the lowest set bit; 64 for 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 

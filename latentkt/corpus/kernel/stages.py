@@ -5,17 +5,19 @@ Word and gap lists carry `BACK` entries of the chunk before in front, so that ph
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from latentkt.corpus.kernel import hashing
 from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit
 
-__all__ = ["BACK", "care_places", "edges", "hash_words", "phrase_stage", "select"]
+__all__ = ["BACK", "CHUNK", "Lists", "care_places", "close_chunk", "edges", "hash_words", "new_lists", "next_chunk"]
 
 BACK = 8
+CHUNK = 32 * 1024
 _FIRST, _SECOND, _LATER = np.uint64(hashing.FIRST), np.uint64(hashing.SECOND), np.uint64(hashing.LATER)
 _BASE, _MIX = np.uint64(hashing.BASE), np.uint64(hashing.MIX)
 _GAP_BASIS, _GAP_PRIME = np.uint64(hashing.GAP_BASIS), np.uint64(hashing.GAP_PRIME)
@@ -23,12 +25,47 @@ _HIGH = np.uint64(0x8080808080808080)
 _ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 _U23, _U41, _U32, _U63, _U6 = np.uint64(23), np.uint64(41), np.uint64(32), np.uint64(63), np.uint64(6)
 _BIT5 = np.uint64(0x20)
-_CACHE = 8191
+_INDEX = np.uint32(1)
+# Arrays are taken out of their tuples before each loop: inside it, every access would count references.
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 _inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="never")
 
-# Places of the state that `edges` carries from chunk to chunk.
+# What `edges` carries from block to block, and what a scan carries from chunk to chunk.
 PREVIOUS, CARRY, SKIP, KIND = range(4)
+LOW, OPEN, RUN, WORDS, DOCUMENT, END = range(6)
+
+
+class Lists(NamedTuple):
+    """The lists of one chunk, used again for every chunk; `masks` and `cache` serve the hashing of words."""
+
+    start: NDArray[np.uint32]
+    end: NDArray[np.uint32]
+    joined: NDArray[np.uint8]
+    nuls: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    gaps: NDArray[np.uint64]
+    word: NDArray[np.uint32]
+    mask: NDArray[np.uint8]
+    pair_key: NDArray[np.uint64]
+    key: NDArray[np.uint64]
+    key_word: NDArray[np.uint32]
+    key_length: NDArray[np.uint8]
+    masks: NDArray[np.uint64]
+    cache: NDArray[np.uint64]
+
+
+def new_lists(size: int = CHUNK) -> Lists:
+    """Lists for the words of `size` bytes of text; edges are written in steps of four, hence the slack."""
+    words = size // 2 + BACK + 72
+    keys = BACK * (min(size, CHUNK) // 2 + BACK + 72)
+    cache = np.zeros((8192, 3), np.uint64)
+    cache[:, :2] = np.uint64(0xFFFFFFFFFFFFFFFF)
+    u8, u32, u64 = np.uint8, np.uint32, np.uint64
+    return Lists(
+        np.zeros(words, u32), np.zeros(words, u32), np.zeros(words, u8), np.zeros(size + 256, np.int64),
+        np.zeros(words, u64), np.zeros(words, u64), np.zeros(words, u32), np.zeros(words, u8), np.zeros(words, u64),
+        np.zeros(keys, u64), np.zeros(keys, u32), np.zeros(keys, u8), hashing.piece_masks(), cache,
+    )  # fmt: skip
 
 
 @_compile
@@ -103,16 +140,16 @@ def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):  
         at_start = BACK + n_start
         for index in range(0, many, 4):
             for step in range(4):
-                place = lowest_bit(starts) if starts else 0
+                place = lowest_bit(starts)
                 start[at_start + index + step] = at + place
-                joined[at_start + index + step] = white >> np.uint64(place) & _ONE
+                joined[at_start + index + step] = white >> np.uint64(place & 63) & _ONE
                 starts &= starts - _ONE
         n_start += many
         many = count_bits(ends)
         at_end = BACK + n_end
         for index in range(0, many, 4):
             for step in range(4):
-                end[at_end + index + step] = at + (lowest_bit(ends) if ends else 0)
+                end[at_end + index + step] = at + lowest_bit(ends)
                 ends &= ends - _ONE
         n_end += many
     state[PREVIOUS], state[CARRY] = previous, carry
@@ -194,59 +231,49 @@ def gap_hash(data, first, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def hash_words(
-    data,
-    start,
-    end,
-    joined,
-    n,
-    previous_end,
-    hashes,
-    gaps,
-    cache,
-    fold_bits,
-    with_gaps,
-    classes,
-    folds,
-    expansions,
-    masks,
-):  # type: ignore[no-untyped-def]
+def hash_words(data, lists, n, previous_end, table):  # type: ignore[no-untyped-def]
     """Hash of every word; with gaps also that of the gap before it, which then joins unless a document ends there."""
     address = np.uint64(data.ctypes.data)
+    fold_bits = np.uint64(table.fold_bits)
+    classes, folds, expansions = table.characters
+    start, end, joined, hashes, gaps = lists.start, lists.end, lists.joined, lists.hashes, lists.gaps
+    cache, masks = lists.cache, lists.masks
     for index in range(BACK, BACK + n):
         first = np.int64(start[index])
         length = np.int64(end[index]) - first
         if length > 16:
             hashes[index] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
+            continue
+        one_mask, two_mask = masks[np.uint64(length), 0], masks[np.uint64(length), 1]
+        one = load64(address + np.uint64(first)) & one_mask
+        two = load64(address + np.uint64(first + 8)) & two_mask
+        if (one | two) & _HIGH:
+            slot = ((one ^ two) * _FIRST) >> np.uint64(51)
+            if cache[slot, 0] != one or cache[slot, 1] != two:
+                cache[slot, 0], cache[slot, 1] = one, two
+                cache[slot, 2] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
+            hashes[index] = cache[slot, 2]
         else:
-            one_mask, two_mask = masks[length, 0], masks[length, 1]
-            one = load64(address + np.uint64(first)) & one_mask
-            two = load64(address + np.uint64(first + 8)) & two_mask
-            if (one | two) & _HIGH:
-                slot = np.int64(((one ^ two) * _FIRST) >> np.uint64(51))
-                if cache[slot, 0] != one or cache[slot, 1] != two:
-                    cache[slot, 0], cache[slot, 1] = one, two
-                    cache[slot, 2] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
-                hashes[index] = cache[slot, 2]
-            else:
-                hashes[index] = (one | fold_bits & one_mask) * _FIRST + (two | fold_bits & two_mask) * _SECOND
-        if with_gaps:
+            hashes[index] = (one | fold_bits & one_mask) * _FIRST + (two | fold_bits & two_mask) * _SECOND
+    if table.gaps:
+        for index in range(BACK, BACK + n):
             gaps[index] = _ZERO
             if joined[index] == 0:
                 before = np.int64(end[index - 1]) if index > BACK else previous_end
                 if before >= 0:
-                    gaps[index], broken = gap_hash(data, before, first, classes)
+                    gaps[index], broken = gap_hash(data, before, np.int64(start[index]), classes)
                     joined[index] = 0 if broken else 1
 
 
 @_compile
-def select(hashes, joined, n, run, last, last_shift, word, mask):  # type: ignore[no-untyped-def]
+def select(lists, n, run, table):  # type: ignore[no-untyped-def]
     """Words that may end a phrase, with the lengths of such phrases as bits; `run` words before were joined."""
     found = 0
-    shift = np.uint64(last_shift)
+    shift = np.uint64(table.last_shift)
+    hashes, joined, word, mask, last = lists.hashes, lists.joined, lists.word, lists.mask, table.last
     for index in range(BACK, BACK + n):
         run = min(run + 1, BACK) if joined[index] else 1
-        bits = np.int64(last[np.int64(hashes[index] >> shift)]) & ((1 << run) - 1)
+        bits = np.int64(last[hashes[index] >> shift]) & ((1 << run) - 1)
         word[found], mask[found] = index, bits
         found += bits != 0
     return found, run
@@ -259,38 +286,72 @@ def _finish(value):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def phrase_stage(
-    hashes, gaps, with_gaps, word, mask, n, pair, pair_shift, bloom, bloom_shift, key, key_word, key_length
-):  # type: ignore[no-untyped-def]
-    """Keys of the phrases that may end with each word, shorter first, past the pair mask and the Bloom filter."""
+def pair_stage(lists, n, table):  # type: ignore[no-untyped-def]
+    """Drop the lengths that no phrase ending with these two words has; kept words close up. No branch: most fail."""
     found = 0
-    pair_by, bloom_by = np.uint64(pair_shift), np.uint64(bloom_shift)
+    by = np.uint64(table.pair_shift)
+    hashes, gaps, pair = lists.hashes, lists.gaps, table.pair
+    word, mask, pair_key = lists.word, lists.mask, lists.pair_key
     for row in range(n):
-        index, bits = np.int64(word[row]), np.int64(mask[row])
-        mine = hashes[index]
-        two = _ZERO
-        if bits > 1:
-            tail = mine + gaps[index] if with_gaps else mine
-            two = _finish(hashes[index - 1] * _BASE + tail)
-            bits &= np.int64(pair[np.int64(two >> pair_by)]) | 1
-        while bits:
-            length = lowest_bit(np.uint64(bits)) + 1
-            bits &= bits - 1
-            if length == 1:
-                value = _finish(mine)
-            elif length == 2:
-                value = two
-            else:
-                value = hashes[index - length + 1]
-                for back in range(length - 2, -1, -1):
-                    value = value * _BASE + hashes[index - back]
-                    if with_gaps:
-                        value += gaps[index - back]
-                value = _finish(value)
-            bit = value >> bloom_by
-            key[found], key_word[found], key_length[found] = value, index, length
-            found += np.int64(bloom[np.int64(bit >> _U6)] >> (bit & _U63) & _ONE)
+        index, bits = word[row], np.int64(mask[row])
+        two = _finish(hashes[index - _INDEX] * _BASE + hashes[index] + gaps[index])
+        bits &= np.int64(pair[two >> by]) | 1
+        word[found], mask[found], pair_key[found] = index, bits, two
+        found += bits != 0
     return found
+
+
+@_compile
+def phrase_stage(lists, n, bloom, bloom_shift):  # type: ignore[no-untyped-def]
+    """Keys of the phrases that may end with each word, shorter first, past the Bloom filter."""
+    found = 0
+    by = np.uint64(bloom_shift)
+    hashes, gaps, word, mask, pair_key = lists.hashes, lists.gaps, lists.word, lists.mask, lists.pair_key
+    key, key_word, key_length = lists.key, lists.key_word, lists.key_length
+    for row in range(n):
+        index, bits = np.int64(word[row]), np.uint64(mask[row])
+        while bits:
+            length = lowest_bit(bits) + 1
+            bits &= bits - _ONE
+            value = pair_key[row]
+            if length != 2:
+                value = hashes[np.uint64(index - length + 1)]
+                for back in range(length - 2, -1, -1):
+                    value = value * _BASE + hashes[np.uint64(index - back)] + gaps[np.uint64(index - back)]
+                value = _finish(value)
+            bit = value >> by
+            key[found], key_word[found], key_length[found] = value, index, length
+            found += np.int64(bloom[bit >> _U6] >> (bit & _U63) & _ONE)
+    return found
+
+
+@_compile
+def next_chunk(data, size, table, lists, state, at, bloom, bloom_shift):  # type: ignore[no-untyped-def]
+    """The keys that end in the next chunk; returns how many, and the numbers of words and of NULs in it."""
+    low = at[LOW]
+    high = min(low + CHUNK, (size + 63) // 64 * 64)
+    n_start, n, n_nul = edges(
+        data, low, high, state, table.characters.classes, lists.start, lists.end, lists.joined, lists.nuls, at[OPEN]
+    )
+    hash_words(data, lists, n, at[END], table)
+    found, at[RUN] = select(lists, n, at[RUN], table)
+    found = phrase_stage(lists, pair_stage(lists, found, table), bloom, bloom_shift)
+    at[LOW], at[OPEN] = high, n_start - n
+    return found, n, n_nul
+
+
+@_compile
+def close_chunk(lists, at, n, n_nul):  # type: ignore[no-untyped-def]
+    """Move what the next chunk needs to the front of the lists."""
+    start, hashes, gaps = lists.start, lists.hashes, lists.gaps
+    at[DOCUMENT] += n_nul
+    at[WORDS] += n
+    if n:
+        at[END] = lists.end[BACK + n - 1]
+    opened, opened_joined = start[BACK + n], lists.joined[BACK + n]
+    for row in range(BACK):
+        start[row], hashes[row], gaps[row] = start[n + row], hashes[n + row], gaps[n + row]
+    start[BACK], lists.joined[BACK] = opened, opened_joined
 
 
 @_compile

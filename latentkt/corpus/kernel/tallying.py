@@ -6,22 +6,21 @@ part is looked up when it is full: its slice of the Bloom filter and of the tabl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from latentkt.corpus.kernel.fast import CHUNK, new_cache, work_arrays
-from latentkt.corpus.kernel.hashing import Buffer, piece_masks
-from latentkt.corpus.kernel.stages import BACK, edges, hash_words, phrase_stage, select
+from latentkt.corpus.kernel.hashing import Buffer
+from latentkt.corpus.kernel.stages import BACK, DOCUMENT, END, LOW, close_chunk, new_lists, next_chunk
 from latentkt.corpus.kernel.table import PhraseTable
 
 __all__ = ["PhraseCounter"]
 
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
 _DIRECT = 1 << 16
-_MASKS = piece_masks()
+_ALL_PASS = np.full(1, 0xFFFFFFFFFFFFFFFF, np.uint64)
 _ONE, _U6, _U63, _U58 = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 
@@ -29,8 +28,31 @@ _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=T
 _OCCURRENCES, _DOCUMENTS, _LAST = range(3)
 
 
+class Parts(NamedTuple):
+    """Keys waiting for their turn, by their top bits, with the document and the last byte of each."""
+
+    key: NDArray[np.uint64]
+    document: NDArray[np.uint32]
+    end: NDArray[np.uint32]
+    n: NDArray[np.int64]
+
+
+class Totals(NamedTuple):
+    """Counts by place in the table, and the phrases met for the first time in this buffer."""
+
+    tally: NDArray[np.uint32]
+    fresh: NDArray[np.int64]
+    fresh_end: NDArray[np.uint32]
+
+
 @_compile
-def _hit(tally, place, document, end, fresh, fresh_end, n_fresh):  # type: ignore[no-untyped-def]
+def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):  # type: ignore[no-untyped-def]
+    """Look one key up and count it; returns the number of phrases met for the first time."""
+    place = key >> home_by
+    while keys[place] != key and keys[place] != 0:
+        place += _ONE
+    if keys[place] == 0:
+        return n_fresh
     if tally[place, _LAST] != document:
         if tally[place, _OCCURRENCES] == 0:
             fresh[n_fresh], fresh_end[n_fresh] = place, end
@@ -42,143 +64,55 @@ def _hit(tally, place, document, end, fresh, fresh_end, n_fresh):  # type: ignor
 
 
 @_compile
-def _flush(part, n, part_key, part_document, part_end, bloom, shifts, keys, tally, fresh, fresh_end, n_fresh):  # type: ignore[no-untyped-def]
+def _flush(parts, part, table, totals, n_fresh):  # type: ignore[no-untyped-def]
     """Look up what one part holds."""
-    bloom_by, home_by = np.uint64(shifts[2]), np.uint64(shifts[3])
+    bloom_by, home_by = np.uint64(table.bloom_shift), np.uint64(table.home_shift)
+    waiting, documents, ends = parts.key[part], parts.document[part], parts.end[part]
+    keys, bloom = table.keys, table.bloom
+    tally, fresh, fresh_end = totals.tally, totals.fresh, totals.fresh_end
     passed = 0
-    for row in range(n):
-        key = part_key[part, row]
-        bit = key >> bloom_by
-        part_key[part, passed] = key
-        part_document[part, passed], part_end[part, passed] = part_document[part, row], part_end[part, row]
-        passed += np.int64(bloom[np.int64(bit >> _U6)] >> (bit & _U63) & _ONE)
+    for row in range(parts.n[part]):
+        bit = waiting[row] >> bloom_by
+        waiting[passed], documents[passed], ends[passed] = waiting[row], documents[row], ends[row]
+        passed += np.int64(bloom[bit >> _U6] >> (bit & _U63) & _ONE)
     for row in range(passed):
-        key = part_key[part, row]
-        place = np.int64(key >> home_by)
-        while keys[place] != key and keys[place] != 0:
-            place += 1
-        if keys[place] != 0:
-            n_fresh = _hit(tally, place, part_document[part, row], part_end[part, row], fresh, fresh_end, n_fresh)
+        n_fresh = _hit(waiting[row], home_by, keys, documents[row], ends[row], tally, fresh, fresh_end, n_fresh)
+    parts.n[part] = 0
     return n_fresh
 
 
 @_compile
-def _count(
-    data,
-    size,
-    base,
-    work,
-    cache,
-    tables,
-    masks,
-    fold_bits,
-    with_gaps,
-    filters,
-    shifts,
-    keys,
-    tally,
-    parts,
-    fresh,
-    fresh_end,
-):  # type: ignore[no-untyped-def]
+def _count(data, size, base, table, lists, parts, totals, all_pass):  # type: ignore[no-untyped-def]
     """Count a buffer; documents are numbered from `base`. Returns how many phrases were met for the first time."""
-    classes, folds, expansions = tables
-    last, pair, bloom = filters
-    start, end, joined, nuls, hashes, gaps, word, mask, key, key_word, key_length = work
-    part_key, part_document, part_end, part_n, open_bloom = parts
-    partitioned = len(part_n) > 1
-    home_by = np.uint64(shifts[3])
-    state = np.zeros(4, np.uint64)
-    n_open = run = n_fresh = 0
-    previous_end = -1
-    document = base
-    for low in range(0, size, CHUNK):
-        high = min(low + CHUNK, (size + 63) // 64 * 64)
-        n_start, n, n_nul = edges(data, low, high, state, classes, start, end, joined, nuls, n_open)
-        hash_words(
-            data,
-            start,
-            end,
-            joined,
-            n,
-            previous_end,
-            hashes,
-            gaps,
-            cache,
-            fold_bits,
-            with_gaps,
-            classes,
-            folds,
-            expansions,
-            masks,
-        )
-        found, run = select(hashes, joined, n, run, last, shifts[0], word, mask)
-        if partitioned:
-            found = phrase_stage(
-                hashes, gaps, with_gaps, word, mask, found, pair, shifts[1], open_bloom, 63, key, key_word, key_length
-            )
-        else:
-            found = phrase_stage(
-                hashes, gaps, with_gaps, word, mask, found, pair, shifts[1], bloom, shifts[2], key, key_word, key_length
-            )
-        passed = 0
+    state, at = np.zeros(4, np.uint64), np.zeros(6, np.int64)
+    at[DOCUMENT], at[END] = base, -1
+    home_by = np.uint64(table.home_shift)
+    part_key, part_document, part_end, part_n = parts.key, parts.document, parts.end, parts.n
+    room, partitioned = part_key.shape[1], len(part_n) > 1
+    bloom, bloom_shift = (all_pass, 63) if partitioned else (table.bloom, table.bloom_shift)
+    keys, end, nuls, key, key_word = table.keys, lists.end, lists.nuls, lists.key, lists.key_word
+    tally, fresh, fresh_end = totals.tally, totals.fresh, totals.fresh_end
+    n_fresh = 0
+    while at[LOW] < size:
+        found, n, n_nul = next_chunk(data, size, table, lists, state, at, bloom, bloom_shift)
+        passed, first = 0, at[DOCUMENT]
         for row in range(found):
             index = np.int64(key_word[row])
             while passed < n_nul and nuls[passed] <= index - BACK:
                 passed += 1
-            mine = np.uint32(document + passed)
-            if partitioned:
-                part = np.int64(key[row] >> _U58)
-                at = part_n[part]
-                part_key[part, at], part_document[part, at], part_end[part, at] = key[row], mine, end[index]
-                part_n[part] = at + 1
-                if at + 1 == part_key.shape[1]:
-                    n_fresh = _flush(
-                        part,
-                        at + 1,
-                        part_key,
-                        part_document,
-                        part_end,
-                        bloom,
-                        shifts,
-                        keys,
-                        tally,
-                        fresh,
-                        fresh_end,
-                        n_fresh,
-                    )
-                    part_n[part] = 0
+            document = np.uint32(first + passed)
+            if not partitioned:
+                n_fresh = _hit(key[row], home_by, keys, document, end[index], tally, fresh, fresh_end, n_fresh)
                 continue
-            place = np.int64(key[row] >> home_by)
-            while keys[place] != key[row] and keys[place] != 0:
-                place += 1
-            if keys[place] != 0:
-                n_fresh = _hit(tally, place, mine, end[index], fresh, fresh_end, n_fresh)
-        document += n_nul
-        n_open = n_start - n
-        if n:
-            previous_end = np.int64(end[BACK + n - 1])
-        opened, opened_joined = start[BACK + n], joined[BACK + n]
-        for row in range(BACK):
-            hashes[row], gaps[row] = hashes[n + row], gaps[n + row]
-        start[BACK], joined[BACK] = opened, opened_joined
-    if partitioned:
-        for part in range(len(part_n)):
-            n_fresh = _flush(
-                part,
-                part_n[part],
-                part_key,
-                part_document,
-                part_end,
-                bloom,
-                shifts,
-                keys,
-                tally,
-                fresh,
-                fresh_end,
-                n_fresh,
-            )
-            part_n[part] = 0
+            part = key[row] >> _U58
+            place = np.uint64(part_n[part])
+            part_key[part, place], part_document[part, place], part_end[part, place] = key[row], document, end[index]
+            part_n[part] += 1
+            if part_n[part] == room:
+                n_fresh = _flush(parts, part, table, totals, n_fresh)
+        close_chunk(lists, at, n, n_nul)
+    for part in range(len(part_n) if partitioned else 0):
+        n_fresh = _flush(parts, part, table, totals, n_fresh)
     return n_fresh
 
 
@@ -193,17 +127,14 @@ class PhraseCounter:
         self._table = table
         self._occurrences = np.zeros(table.n_slots, np.int64)
         self._documents = np.zeros(table.n_slots, np.int64)
-        self._tally = np.zeros((len(table.keys), 4), np.uint32)
         self._seen = 1
         self._bytes = 0
-        self._work, self._cache = work_arrays(), new_cache()
-        many = table.n_slots > _DIRECT
-        shape = (PARTS, _PART_ROOM) if many else (1, 1)
-        self._parts = (
-            np.zeros(shape, np.uint64), np.zeros(shape, np.uint32), np.zeros(shape, np.uint32),
-            np.zeros(shape[0], np.int64), np.full(1, 0xFFFFFFFFFFFFFFFF, np.uint64),
-        )  # fmt: skip
-        self._fresh = np.zeros(table.n_slots + 1, np.int64), np.zeros(table.n_slots + 1, np.uint32)
+        self._lists = new_lists()
+        shape = (PARTS, _PART_ROOM) if table.n_slots > _DIRECT else (1, 1)
+        document, end = np.zeros(shape, np.uint32), np.zeros(shape, np.uint32)
+        self._parts = Parts(np.zeros(shape, np.uint64), document, end, np.zeros(shape[0], np.int64))
+        tally = np.zeros((len(table.keys), 4), np.uint32)
+        self._totals = Totals(tally, np.zeros(table.n_slots, np.int64), np.zeros(table.n_slots, np.uint32))
 
     def add(self, buffer: Buffer) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Count a buffer.
@@ -215,24 +146,21 @@ class PhraseCounter:
             self._settle()
         table = self._table
         n_fresh = _count(
-            buffer.data, buffer.size, self._seen, self._work, self._cache, tuple(table.characters), _MASKS,
-            np.uint64(table.fold_bits), table.gaps, (table.last, table.pair, table.bloom),
-            (table.last_shift, table.pair_shift, table.bloom_shift, table.home_shift),
-            table.keys, self._tally, self._parts, *self._fresh,
+            buffer.data, buffer.size, self._seen, table, self._lists, self._parts, self._totals, _ALL_PASS
         )  # fmt: skip
         self._seen += len(buffer.starts) - 1
         self._bytes += buffer.size
-        slots = table.slots[self._fresh[0][:n_fresh]]
+        slots = table.slots[self._totals.fresh[:n_fresh]]
         known = self._occurrences[slots] > 0  # met before the counters were last emptied
-        return slots[~known], self._fresh[1][:n_fresh][~known].astype(np.int64)
+        return slots[~known], self._totals.fresh_end[:n_fresh][~known].astype(np.int64)
 
     def _settle(self) -> None:
         """Move the 32-bit counters into the totals before they can run over."""
-        filled = np.flatnonzero(self._tally[:, _OCCURRENCES])
+        filled = np.flatnonzero(self._totals.tally[:, _OCCURRENCES])
         slots = self._table.slots[filled]
-        self._occurrences[slots] += self._tally[filled, _OCCURRENCES]
-        self._documents[slots] += self._tally[filled, _DOCUMENTS]
-        self._tally[:] = 0
+        self._occurrences[slots] += self._totals.tally[filled, _OCCURRENCES]
+        self._documents[slots] += self._totals.tally[filled, _DOCUMENTS]
+        self._totals.tally[:] = 0
         self._seen, self._bytes = 1, 0
 
     @property
