@@ -126,7 +126,7 @@ class Counts:
         try:
             target.mkdir(parents=True, exist_ok=True)
             write_arrays(target / COUNTS_FILE, self.tally.arrays())
-            text = json.dumps({"schema": SCHEMA, **self.manifest}, ensure_ascii=False, indent=1, sort_keys=True)
+            text = json.dumps({"schema": SCHEMA, **self.manifest}, ensure_ascii=False, indent=1)
             temporary = target / (MANIFEST + ".part")
             temporary.write_text(text + "\n", encoding="utf-8")
             temporary.replace(target / MANIFEST)

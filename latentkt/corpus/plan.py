@@ -71,7 +71,7 @@ class Plan:
         Raises:
             RunError: The folder holds something else, or cannot be written.
         """
-        text = json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True)
+        text = json.dumps(self.to_dict(), ensure_ascii=False)
         path = self.out / PLAN
         if self.out.exists() and any(self.out.iterdir()):
             known = path.read_text(encoding="utf-8") if path.exists() else None

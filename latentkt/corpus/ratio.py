@@ -61,7 +61,7 @@ class LogRatio:
 def log_ratio(
     tally: Tally, top: int, bottom: int, *, method: str = "auto", level: float = 0.95, clustered: bool = True
 ) -> LogRatio:
-    """log of the ratio of two cells of a tally.
+    """Log of the ratio of two cells of a tally.
 
     Args:
         tally: The counts.
@@ -112,7 +112,7 @@ def _multinomial_interval(a: int, b: int, level: float) -> tuple[float, float]:
 
 
 def _one_sided(a: int, b: int, level: float, inflation: float) -> tuple[float, float]:
-    """One-sided bound where a count is 0: exact binomial on the units, divided by the design effect where there is one."""
+    """One-sided bound where a count is 0: exact binomial on the units, fewer by the design effect if there is one."""
     if a == 0 and b == 0:
         return -math.inf, math.inf
     n = max((a + b) / inflation, 1.0)

@@ -28,7 +28,7 @@ _BIT5 = np.uint64(0x20)
 _INDEX = np.uint32(1)
 # Arrays are taken out of their tuples before each loop: inside it, every access would count references.
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
-_inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="never")
+_inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
 
 # What `edges` carries from block to block, and what a scan carries from chunk to chunk.
 PREVIOUS, CARRY, SKIP, KIND = range(4)
@@ -68,7 +68,7 @@ def new_lists(size: int = CHUNK) -> Lists:
     )  # fmt: skip
 
 
-@_compile
+@_inline
 def decode(data, at):  # type: ignore[no-untyped-def]
     """Code point and width of the character at a lead byte."""
     lead = np.int64(data[at])
@@ -156,7 +156,7 @@ def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):  
     return n_start, n_end, n_nul
 
 
-@_inline
+@_compile
 def slow_hash(data, first, stop, folds, expansions, fold_bits):  # type: ignore[no-untyped-def]
     """Hash of a long word, or one with characters beyond ASCII, by its definition (see `hashing`)."""
     one = two = value = piece = _ZERO
@@ -206,7 +206,7 @@ def slow_hash(data, first, stop, folds, expansions, fold_bits):  # type: ignore[
     return value if done > 2 else one * _FIRST + two * _SECOND
 
 
-@_inline
+@_compile
 def gap_hash(data, first, stop, classes):  # type: ignore[no-untyped-def]
     """Hash of the text between two words (see `hashing`), and whether a document ends in it."""
     value = _GAP_BASIS

@@ -23,6 +23,8 @@ _DIRECT = 1 << 16
 _ALL_PASS = np.full(1, 0xFFFFFFFFFFFFFFFF, np.uint64)
 _ONE, _U6, _U63, _U58 = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
+# A call would count references of every array that it is given.
+_inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
 
 # Columns of the tally: occurrences, documents, number of the last document, unused.
 _OCCURRENCES, _DOCUMENTS, _LAST = range(3)
@@ -45,7 +47,7 @@ class Totals(NamedTuple):
     fresh_end: NDArray[np.uint32]
 
 
-@_compile
+@_inline
 def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):  # type: ignore[no-untyped-def]
     """Look one key up and count it; returns the number of phrases met for the first time."""
     place = key >> home_by
