@@ -170,7 +170,7 @@ def _show(args: argparse.Namespace) -> int:
 def _concordance(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from latentkt.corpus.concordance import concordance
+    from latentkt.corpus.hits import concordance
 
     if args.n < 1:
         raise InputError("bad number of hits", expected="at least 1", found=args.n)

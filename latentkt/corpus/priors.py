@@ -13,7 +13,7 @@ from latentkt.corpus.counts import Counts
 from latentkt.corpus.ratio import LogRatio, log_ratio
 from latentkt.errors import InputError
 
-__all__ = ["PathPrior", "PriorRatio", "Priors", "good_turing_missing_mass", "log_prior_ratio", "priors"]
+__all__ = ["PathPrior", "PriorRatio", "Priors", "estimate_priors", "good_turing_missing_mass", "log_prior_ratio"]
 
 SMOOTHINGS = ("jeffreys", "hierarchical", "none")
 GIVEN = ("listed", "key")
@@ -48,7 +48,7 @@ class Priors:
     strength: float
 
 
-def priors(
+def estimate_priors(
     counts: Counts,
     *,
     scope: str | None = None,
@@ -63,8 +63,8 @@ def priors(
         scope: Scope of co-occurrence; the smallest window, else the document, if None.
         given: ``listed`` divides c(k, t) by its sum over the listed tasks (the paper's), ``key`` by c(k) in the unit
             of the scope.
-        smoothing: ``jeffreys`` adds ½ to each cell; ``hierarchical`` adds `strength` times the overall share of the task
-            (for large sparse sets, where ½ a cell swamps the counts); ``none`` adds nothing.
+        smoothing: ``jeffreys`` adds ½ to each cell; ``hierarchical`` adds `strength` times the overall share of the
+            task (for large sparse sets, where ½ a cell swamps the counts); ``none`` adds nothing.
         strength: Pseudo-count of the hierarchical base.
 
     Raises:
@@ -74,7 +74,7 @@ def priors(
         >>> from latentkt.corpus import count_texts
         >>> patterns = {"keys": {"a": ["Ann"], "b": ["Bob"]}, "tasks": {"x": ["sums"], "y": ["maps"]}}
         >>> counts = count_texts(["Ann likes sums"] * 3 + ["Bob likes maps"], patterns)
-        >>> priors(counts, smoothing="none").joint
+        >>> estimate_priors(counts, smoothing="none").joint
         array([[0.75, 0.  ],
                [0.  , 0.25]])
     """
@@ -182,7 +182,7 @@ def log_prior_ratio(
         >>> counts = count_texts(["Ann likes sums"] * 30 + ["Bob likes sums"] * 10, patterns)
         >>> result = log_prior_ratio(counts, shortcut="a:x", correct="b:x")
         >>> round(result.ratio.estimate, 2), result.ratio.low < 1.1 < result.ratio.high
-        (1.12, True)
+        (1.1, True)
     """
     layout = counts.layout
     scope = scope or counts.default_scope

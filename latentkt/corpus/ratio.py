@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from latentkt.corpus.tally import REPLICATES, Tally
+from latentkt.corpus.tally import REPLICATES, SKETCH, Tally
 from latentkt.errors import InputError
 
 __all__ = ["METHODS", "LogRatio", "log_ratio"]
@@ -125,18 +125,16 @@ def _inflation(se_cluster: float, se_multinomial: float, method: str) -> float:
 
 
 def _cluster_error(tally: Tally, top: int, bottom: int, level: float) -> tuple[float, float]:
-    """Standard error of the log ratio over Poisson resamples of the clusters, and the critical value for it."""
+    """Standard error of the log ratio over Poisson resamples of the clusters, and the critical value for it.
+
+    The critical value is Student's with one degree of freedom fewer than there are supporting clusters.
+    """
     cells = [top, bottom]
     clusters = tally.supporting_clusters(cells)
-    if tally.dissolved:
-        sums = tally.replicate_sums(cells)
-        degrees = REPLICATES
-    else:
-        counts = tally.by_cluster(cells)
-        sums = _resample(counts)
-        degrees = _degrees(counts)
+    sums = tally.replicate_sums(cells) if tally.dissolved else _resample(tally.by_cluster(cells))
+    degrees = REPLICATES if tally.dissolved and clusters >= SKETCH else clusters
     ratios = special.digamma(sums[:, 0] + 0.5) - special.digamma(sums[:, 1] + 0.5)
-    critical = float(stats.t.ppf((1 + level) / 2, max(degrees, 1)))
+    critical = float(stats.t.ppf((1 + level) / 2, max(degrees - 1, 1)))
     return (float(ratios.std(ddof=1)) if clusters else 0.0), critical
 
 
@@ -145,17 +143,3 @@ def _resample(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     rng = np.random.default_rng(BOOTSTRAP)
     weights = rng.poisson(1.0, (BOOTSTRAP, len(counts)))
     return weights @ counts
-
-
-def _degrees(counts: NDArray[np.int64]) -> float:
-    """Effective degrees of freedom of the cluster variance (Satterthwaite on the clusters' shares), at least 1.
-
-    The variance of the log ratio is a sum over clusters of (a_d/A − b_d/B)²; its own precision is that of a chi-square
-    with (Σv)²/Σv² degrees, v the terms.
-    """
-    totals = counts.sum(axis=0)
-    if (totals == 0).any():
-        return float(len(counts))
-    terms = ((counts / totals) @ np.array([1.0, -1.0])) ** 2
-    square = float((terms**2).sum())
-    return float(terms.sum()) ** 2 / square if square > 0 else float(len(counts))
