@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.corpus import oracle, trouble
 
 from latentkt.corpus import count_texts
 from latentkt.corpus.matching import Matching
 from latentkt.corpus.sentences import ABBREVIATIONS, sentence_starts
+from tests.corpus import oracle, trouble
 
 REGEXES = [r"dar\w+", r"[cC]af.", r"o.clock", r"s\w*l", r"(a|the)\s+\w+", r"\d{4}", "x-?ray"]
 
@@ -63,7 +63,7 @@ def test_every_cell_equals_the_oracle(kernel, data):
 @settings(max_examples=300, deadline=None)
 @given(
     text=st.lists(
-        st.sampled_from([*"Aab. .. ?! \n\n\n \u201d \u3002 Mr. Dr A. etc. x\u0301 …".split(" "), " ", "\n"]),
+        st.sampled_from([*["Aab.", "..", "?!", "\n\n\n", "”", "。", "Mr.", "Dr", "A.", "etc.", "x́", "…"], " ", "\n"]),
         max_size=30,
     )
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus import oracle, trouble
 
-from latentkt.corpus.kernel import open_kernel
 from latentkt.corpus.documents import make_buffer
+from latentkt.corpus.kernel import open_kernel
 from latentkt.corpus.lexicon import build_lexicon
 from latentkt.corpus.matching import Matching
 from latentkt.corpus.patterns import Form
 from latentkt.corpus.scan import scan
+from tests.corpus import oracle, trouble
 
 KERNELS = ["numpy", "numba"]
 MATCHINGS = [

@@ -5,15 +5,21 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 WORDS = [
-    "a", "the", "Darwin", "darwin", "DARWIN", "Charles", "of", "x", "ray", "ab", "eightlet", "ninelette", "o", "clock", "É",
-    "e\u0301tude", "étude", "cafe\u0301", "café", "Straße", "STRASSE", "strasse", "ẞ", "İstanbul", "istanbul", "ıslak",
-    "σοφός", "ΣΟΦΌΣ", "σοφόσ", "\u212aelvin", "kelvin", "ſchool", "school", "日本", "日本語", "𝒜", "𝒜bc", "a_b", "_", "1905",
+    "a", "the", "Darwin", "darwin", "DARWIN", "Charles", "of", "x", "ray", "ab", "eightlet", "ninelette",
+    "o", "clock",
+    "É",
+    "e\u0301tude", "étude", "cafe\u0301", "café", "Straße", "STRASSE", "strasse", "ẞ", "İstanbul", "istanbul",
+    "ıslak",
+    "σοφός", "ΣΟΦΌΣ", "σοφόσ", "\u212aelvin", "kelvin", "ſchool", "school", "日本", "日本語", "𝒜", "𝒜bc", "a_b", "_",
+    "1905",
     "sixteen_letters_", "seventeen_letters", "thirtyfour_letters_are_in_this_word", "ŉ", "ǰ", "Ⅻ", "²", "ﬁne", "fine",
     "ä" * 9, "й" * 17, "가나", "\u1100\u1161", "n\u0303o", "x\u0302y", "\u0345a",
 ]  # fmt: skip
 GAPS = [
-    " ", " ", " ", " ", "  ", "\n", "\t \n", "\u00a0", "\u3000", "\u2003 ", "\u2028", "-", "'", "\u2019", "\u2013", "\u2014",
-    ", ", ". ", " - ", "—", "\u0301", " \u0301 ", ",\n\n", "...", "\u00ad", "\u200b", "/", "\x85", "\x1c", "\x01", "\x7f",
+    " ", " ", " ", " ", "  ", "\n", "\t \n", "\u00a0", "\u3000", "\u2003 ", "\u2028", "-", "'", "\u2019",
+    "\u2013", "\u2014",
+    ", ", ". ", " - ", "—", "\u0301", " \u0301 ", ",\n\n", "...", "\u00ad", "\u200b", "/", "\x85", "\x1c",
+    "\x01", "\x7f",
     " " * 70, "." * 65, "\u2026", "()",
 ]  # fmt: skip
 

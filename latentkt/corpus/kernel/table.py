@@ -179,7 +179,7 @@ def _hashable(
 def _has_gaps(words: Words, firsts: NDArray[np.int64], good: NDArray[np.int64]) -> bool:
     """Whether any hashed phrase holds more than white space between two words."""
     odd = words.gap != 0
-    odd[np.minimum(firsts, max(len(odd) - 1, 0))] = False
+    odd[firsts[firsts < len(odd)]] = False
     phrase = np.searchsorted(firsts, np.flatnonzero(odd), side="right") - 1
     return bool(np.isin(phrase, good).any())
 
