@@ -34,7 +34,7 @@ def rank_file(plan: Plan, rank: int) -> Path:
     return plan.out / "ranks" / f"{rank:05d}.npz"
 
 
-class CountStep(PipelineStep):  # type: ignore[misc]
+class CountStep(PipelineStep):
     """Counts documents and writes one partial file a rank.
 
     At the start of a pipeline it reads the shards of its plan, ``shards[rank::world_size]``. Behind a reader of

@@ -79,7 +79,8 @@ class Matching:
         """Normalised text, punctuation made plain if asked, case kept; NUL (it separates documents) becomes U+0001."""
         if not text.isascii():
             if self.normalize != "none":
-                text = unicodedata.normalize(self.normalize.upper(), text)
+                form: Any = self.normalize.upper()
+                text = unicodedata.normalize(form, text)
             text = text.translate(_translation(self))
         return text.replace("\0", "\1")
 

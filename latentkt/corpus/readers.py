@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -109,13 +109,13 @@ def _text_file(shard: Shard, fields: Fields, matching: Matching, kernel: Kernel,
     return Batch(make_buffer([text], matching, kernel), np.array([cluster_hash(cluster)], np.uint64), done)
 
 
-def _records(shard: Shard, fields: Fields | None, skipped: Skipped) -> Iterator[_Record]:
+def _records(shard: Shard, fields: Fields | None, skipped: Skipped) -> Generator[_Record, None, None]:
     if shard.format == "parquet":
         return _parquet_records(shard, fields)
     return _hub_records(shard) if shard.format == "hub" else _json_records(shard, skipped)
 
 
-def _json_records(shard: Shard, skipped: Skipped) -> Iterator[_Record]:
+def _json_records(shard: Shard, skipped: Skipped) -> Generator[_Record, None, None]:
     with open_shard(shard) as stream:
         for number, line in iterate_lines(stream):
             record = parse_line(line)
@@ -125,7 +125,7 @@ def _json_records(shard: Shard, skipped: Skipped) -> Iterator[_Record]:
                 yield number, record, stream.done
 
 
-def _parquet_records(shard: Shard, fields: Fields | None) -> Iterator[_Record]:
+def _parquet_records(shard: Shard, fields: Fields | None) -> Generator[_Record, None, None]:
     import fsspec
     import pyarrow
     from pyarrow import parquet
@@ -145,7 +145,7 @@ def _parquet_records(shard: Shard, fields: Fields | None) -> Iterator[_Record]:
         raise DataError(f"cannot read {shard.path}", expected="a readable parquet file", found=error) from error
 
 
-def _hub_records(shard: Shard) -> Iterator[_Record]:
+def _hub_records(shard: Shard) -> Generator[_Record, None, None]:
     try:
         import datasets
     except ImportError as error:

@@ -40,6 +40,12 @@ class Matches(NamedTuple):
     end: NDArray[np.int64]
     word_starts: NDArray[np.int64]
 
+    def rows(self, chosen: NDArray[np.int64]) -> Matches:
+        """Some of the matches, in the order given."""
+        columns = (self.document, self.first, self.last, self.start, self.end)
+        document, first, last, start, end = (column[chosen] for column in columns)
+        return Matches(self.entry[chosen], document, first, last, start, end, self.word_starts)
+
 
 def scan(buffer: Buffer, lexicon: Lexicon) -> Matches:
     """All matches of the lexicon in a buffer."""
@@ -58,15 +64,14 @@ def _expand(events: Events, lexicon: Lexicon) -> Matches:
         return Matches(lexicon.entries[low], *events[1:])
     row = np.repeat(np.arange(len(low)), many)
     offset = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
-    rest = [column[row] for column in events[1:6]]
-    return Matches(lexicon.entries[low[row] + offset], *rest, events.word_starts)
+    return Matches(events.slot, *events[1:]).rows(row)._replace(entry=lexicon.entries[low[row] + offset])
 
 
 def _merge(matches: Matches, found: list[tuple[int, int, int, int, int, int]]) -> Matches:
     if not found:
         return matches
-    extra = np.array(found, np.int64).T
-    columns = [np.concatenate([old, new.astype(old.dtype)]) for old, new in zip(matches[:6], extra, strict=True)]
+    own = (matches.entry, matches.document, matches.first, matches.last, matches.start, matches.end)
+    columns = [np.concatenate([old, new]) for old, new in zip(own, np.array(found, np.int64).T, strict=True)]
     rows = np.stack([columns[i] for i in (1, 3, 2, 4, 5, 0)], axis=1)  # document, last, first, start, end, entry
     rows = np.unique(rows, axis=0)
     document, last, first, start, end, entry = rows.T
@@ -78,7 +83,7 @@ def _slow_matches(buffer: Buffer, lexicon: Lexicon) -> list[tuple[int, int, int,
     data = buffer.data[: buffer.size].tobytes()
     if lexicon.matching.folds:
         data = data.lower()
-    special = None if data.isascii() else _documents_with(_special(lexicon.matching), data, buffer)
+    special = set[int]() if data.isascii() else _documents_with(_special(lexicon.matching), data, buffer)
     found = []
     for form in lexicon.slow:
         for document in sorted(_candidates(form, data, buffer, special)):
@@ -96,12 +101,11 @@ def _special(matching: Matching) -> re.Pattern[bytes] | None:
     if not matching.folds:
         return None
     tables = character_tables(matching)
-    ascii_row = ((tables.expansions > 0) & (tables.expansions < 128)).any(axis=1)
+    ascii_row = np.any((tables.expansions > 0) & (tables.expansions < 128), axis=1).reshape(-1)
     folds = tables.folds[128:]
-    odd = (folds < 128) | (
-        (folds >= 0x110000) & ascii_row[np.clip(folds.astype(np.int64) - 0x110000, 0, len(ascii_row) - 1)]
-    )
-    chars = {chr(128 + code) for code in np.flatnonzero(odd).tolist()} | {"\u0130", "\u0131"}  # re.I joins these to i
+    rows = np.clip(folds.astype(np.int64) - 0x110000, 0, len(ascii_row) - 1)
+    odd = np.flatnonzero((folds < 128) | ((folds >= 0x110000) & ascii_row[rows]))
+    chars = {chr(128 + code) for code in odd.tolist()} | {"\u0130", "\u0131"}  # re.I joins these to i
     return re.compile(b"|".join(re.escape(char.encode("utf-8")) for char in sorted(chars)))
 
 
@@ -114,11 +118,11 @@ def _documents_at(places: Iterable[int], buffer: Buffer) -> set[int]:
     return set(np.unique(np.searchsorted(buffer.starts, at, side="right") - 1).tolist())
 
 
-def _candidates(form: SlowForm, data: bytes, buffer: Buffer, special: set[int] | None) -> set[int]:
+def _candidates(form: SlowForm, data: bytes, buffer: Buffer, special: set[int]) -> set[int]:
     if form.literal is None:
         return set(range(len(buffer.starts) - 1))
     places = (match.start() for match in re.finditer(re.escape(form.literal), data))
-    return _documents_at(places, buffer) | (special or set())
+    return _documents_at(places, buffer) | special
 
 
 def _spans(form: SlowForm, text: str, matching: Matching) -> Iterable[tuple[int, int]]:

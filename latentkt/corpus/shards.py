@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from latentkt.errors import DataError, InputError, MissingExtraError
 
@@ -189,7 +189,7 @@ def _decompressed(shard: Shard, raw: _Counting) -> Any:
             raise MissingExtraError("zstandard", extra="corpus", purpose=f"reading {shard.path}")
         import zstandard
 
-        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, read_size=1 << 18)
+        return zstandard.ZstdDecompressor().stream_reader(cast(Any, raw), read_across_frames=True, read_size=1 << 18)
     if shard.compression == "gz":
         if find_spec("isal") is not None:
             from isal import igzip

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,7 +211,8 @@ class Tally:
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Tally:
         """What `arrays` gave."""
         fields = ("cells", "totals", "clusters", "rows", "columns", "values", "weighted", "sketch")
-        return cls(*(arrays[name] for name in fields), bool(arrays["dissolved"][0]))  # type: ignore[arg-type]
+        values: dict[str, Any] = {name: arrays[name] for name in fields}
+        return cls(**values, dissolved=bool(arrays["dissolved"][0]))
 
 
 def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -36,7 +36,7 @@ def drop_excluded(matches: Matches, n_names: int) -> Matches:
         overlap = (before > 0) & (end[np.maximum(before - 1, 0)] > matches.start[mine])
         cancelled[np.searchsorted(names, mine[overlap])] = True
     keep = names[~cancelled]
-    return Matches(*(column[keep] for column in matches[:6]), matches.word_starts)
+    return matches.rows(keep)
 
 
 def cell_hits(buffer: Buffer, matches: Matches, layout: Layout) -> Iterator[Hits]:

@@ -3,6 +3,8 @@
 Word and gap lists carry `BACK` entries of the chunk before in front, so that phrases run over the edge of a chunk.
 """
 
+# The compiled functions take arrays and tuples of arrays; numba infers their types.
+# mypy: disable-error-code="no-untyped-def,assignment,arg-type"
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -69,7 +71,7 @@ def new_lists(size: int = CHUNK) -> Lists:
 
 
 @_inline
-def decode(data, at):  # type: ignore[no-untyped-def]
+def decode(data, at):
     """Code point and width of the character at a lead byte."""
     lead = np.int64(data[at])
     if lead < 0x80:
@@ -83,7 +85,7 @@ def decode(data, at):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _beyond_ascii(data, at, word, space, high, state, classes):  # type: ignore[no-untyped-def]
+def _beyond_ascii(data, at, word, space, high, state, classes):
     """Masks of words and white space with the characters beyond ASCII; one may reach into the next block."""
     skip, kind = np.int64(state[SKIP]), np.int64(state[KIND])
     bits = (_ONE << np.uint64(skip)) - _ONE
@@ -110,7 +112,7 @@ def _beyond_ascii(data, at, word, space, high, state, classes):  # type: ignore[
 
 
 @_compile
-def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):  # type: ignore[no-untyped-def]
+def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):
     """Starts and ends of words in blocks of 64 bytes; whether the gap before each start is white space alone.
 
     Lists are written from index `BACK` on; `n_start` starts (0 or 1: a word still open) lie there already. NULs are
@@ -157,7 +159,7 @@ def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):  
 
 
 @_compile
-def slow_hash(data, first, stop, folds, expansions, fold_bits):  # type: ignore[no-untyped-def]
+def slow_hash(data, first, stop, folds, expansions, fold_bits):
     """Hash of a long word, or one with characters beyond ASCII, by its definition (see `hashing`)."""
     one = two = value = piece = _ZERO
     filled = np.uint64(0)
@@ -207,7 +209,7 @@ def slow_hash(data, first, stop, folds, expansions, fold_bits):  # type: ignore[
 
 
 @_compile
-def gap_hash(data, first, stop, classes):  # type: ignore[no-untyped-def]
+def gap_hash(data, first, stop, classes):
     """Hash of the text between two words (see `hashing`), and whether a document ends in it."""
     value = _GAP_BASIS
     in_space = False
@@ -231,7 +233,7 @@ def gap_hash(data, first, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def hash_words(data, lists, n, previous_end, table):  # type: ignore[no-untyped-def]
+def hash_words(data, lists, n, previous_end, table):
     """Hash of every word; with gaps also that of the gap before it, which then joins unless a document ends there."""
     address = np.uint64(data.ctypes.data)
     fold_bits = np.uint64(table.fold_bits)
@@ -266,7 +268,7 @@ def hash_words(data, lists, n, previous_end, table):  # type: ignore[no-untyped-
 
 
 @_compile
-def select(lists, n, run, table):  # type: ignore[no-untyped-def]
+def select(lists, n, run, table):
     """Words that may end a phrase, with the lengths of such phrases as bits; `run` words before were joined."""
     found = 0
     shift = np.uint64(table.last_shift)
@@ -280,13 +282,13 @@ def select(lists, n, run, table):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _finish(value):  # type: ignore[no-untyped-def]
+def _finish(value):
     key = (value ^ value >> _U32) * _MIX
     return key if key else _ONE
 
 
 @_compile
-def pair_stage(lists, n, table):  # type: ignore[no-untyped-def]
+def pair_stage(lists, n, table):
     """Drop the lengths that no phrase ending with these two words has; kept words close up. No branch: most fail."""
     found = 0
     by = np.uint64(table.pair_shift)
@@ -302,7 +304,7 @@ def pair_stage(lists, n, table):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def phrase_stage(lists, n, bloom, bloom_shift):  # type: ignore[no-untyped-def]
+def phrase_stage(lists, n, bloom, bloom_shift):
     """Keys of the phrases that may end with each word, shorter first, past the Bloom filter."""
     found = 0
     by = np.uint64(bloom_shift)
@@ -326,7 +328,7 @@ def phrase_stage(lists, n, bloom, bloom_shift):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def next_chunk(data, size, table, lists, state, at, bloom, bloom_shift):  # type: ignore[no-untyped-def]
+def next_chunk(data, size, table, lists, state, at, bloom, bloom_shift):
     """The keys that end in the next chunk; returns how many, and the numbers of words and of NULs in it."""
     low = at[LOW]
     high = min(low + CHUNK, (size + 63) // 64 * 64)
@@ -341,7 +343,7 @@ def next_chunk(data, size, table, lists, state, at, bloom, bloom_shift):  # type
 
 
 @_compile
-def close_chunk(lists, at, n, n_nul):  # type: ignore[no-untyped-def]
+def close_chunk(lists, at, n, n_nul):
     """Move what the next chunk needs to the front of the lists."""
     start, hashes, gaps = lists.start, lists.hashes, lists.gaps
     at[DOCUMENT] += n_nul
@@ -355,7 +357,7 @@ def close_chunk(lists, at, n, n_nul):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def care_places(data, size, classes, places):  # type: ignore[no-untyped-def]
+def care_places(data, size, classes, places):
     """Bytes at which a character lies that preparation may change (bit 4 of its class), at most len(places) of them."""
     address = np.uint64(data.ctypes.data)
     found = at = 0

@@ -4,6 +4,8 @@ Above `_DIRECT` phrases the table outgrows the caches. Keys are then first sorte
 part is looked up when it is full: its slice of the Bloom filter and of the table stays in the cache meanwhile.
 """
 
+# The compiled functions take arrays and tuples of arrays; numba infers their types.
+# mypy: disable-error-code="no-untyped-def,assignment,arg-type"
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -48,7 +50,7 @@ class Totals(NamedTuple):
 
 
 @_inline
-def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):  # type: ignore[no-untyped-def]
+def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):
     """Look one key up and count it; returns the number of phrases met for the first time."""
     place = key >> home_by
     while keys[place] != key and keys[place] != 0:
@@ -66,7 +68,7 @@ def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):  
 
 
 @_compile
-def _flush(parts, part, table, totals, n_fresh):  # type: ignore[no-untyped-def]
+def _flush(parts, part, table, totals, n_fresh):
     """Look up what one part holds."""
     bloom_by, home_by = np.uint64(table.bloom_shift), np.uint64(table.home_shift)
     waiting, documents, ends = parts.key[part], parts.document[part], parts.end[part]
@@ -84,7 +86,7 @@ def _flush(parts, part, table, totals, n_fresh):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _count(data, size, base, table, lists, parts, totals, all_pass):  # type: ignore[no-untyped-def]
+def _count(data, size, base, table, lists, parts, totals, all_pass):
     """Count a buffer; documents are numbered from `base`. Returns how many phrases were met for the first time."""
     state, at = np.zeros(4, np.uint64), np.zeros(6, np.int64)
     at[DOCUMENT], at[END] = base, -1

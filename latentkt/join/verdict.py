@@ -1,0 +1,136 @@
+"""Does the prior explain these items? The line, its rivals, keys that occur together, and the sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latentkt.errors import InputError
+from latentkt.join.slope import Line, errors_in_both
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RIVALS", "Verdict", "join_dominance", "prior_verdict"]
+
+RIVALS = ("log_prior_ratio", "log_key_ratio", "answer_length", "log_key_pair")
+OTHER_CORPUS = (
+    "The corpus counted here is not the model's training data: nothing here tests that training. Only pairs such as "
+    "OLMo with Dolma or Pythia with the Pile do."
+)
+
+
+def join_dominance(priors: pd.DataFrame, dominance: pd.DataFrame) -> pd.DataFrame:
+    """Priors and measured dominance side by side, one row an item.
+
+    Args:
+        priors: From `item_priors`.
+        dominance: Columns item, dominance (log P(y_s) − log P(y*), nats), dominance_se (NaN: one measurement; taken as
+            exact), and optionally family (the cluster) and answer_length (tokens of y_s less those of y*).
+
+    Returns:
+        The priors with those columns, and ``log_key_ratio``, ``log_key_pair`` (log of 1 + units with both keys). Items
+        without a measurement are kept, with NaN and a reason in ``why_not``.
+
+    Raises:
+        InputError: A column is missing, or an item stands twice.
+    """
+    missing = {"item", "dominance"} - set(dominance.columns)
+    if missing or dominance["item"].duplicated().any():
+        raise InputError(
+            "dominance cannot be joined", expected="one row an item: item, dominance", found=list(dominance)
+        )
+    table = priors.merge(dominance, on="item", how="left")
+    for column in ("dominance_se", "family", "answer_length"):
+        if column not in table:
+            table[column] = np.nan
+    table["log_key_ratio"] = table["key_part"]
+    table["log_key_pair"] = np.log1p(table["key_pair"])
+    unmeasured = table["dominance"].isna() & table["plotted"].astype(bool)
+    table.loc[unmeasured, "why_not"] = "not measured"
+    table.loc[unmeasured, "plotted"] = False
+    return table
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the join says.
+
+    Attributes:
+        line: Dominance on log prior ratio, errors in both; None with fewer than 4 items.
+        rivals: Name -> (Pearson correlation with dominance, items); NaN where it cannot be computed.
+        partial: Name -> coefficient of the rival beside the log prior ratio, both standardised; NaN where impossible.
+        n: Items plotted.
+        listed: Items left out -> why.
+        sentence: Whether the prior explains these items.
+        caveat: What a prior of this corpus can say about the model; empty if the corpus is its training data.
+    """
+
+    line: Line | None
+    rivals: Mapping[str, tuple[float, int]]
+    partial: Mapping[str, float]
+    n: int
+    listed: Mapping[str, str]
+    sentence: str
+    caveat: str
+
+
+def prior_verdict(table: pd.DataFrame, *, training_corpus: bool = False, level: float = 0.95, seed: int = 0) -> Verdict:
+    """Fit the line and say whether the prior explains the items.
+
+    Args:
+        table: From `join_dominance`.
+        training_corpus: Whether the counts come from the very data that the model was trained on.
+        level: Nominal coverage of the intervals.
+        seed: Seed of the bootstrap.
+    """
+    shown = table[table["plotted"].astype(bool)]
+    listed = {str(row.item): str(row.why_not) for row in table[~table["plotted"].astype(bool)].itertuples()}
+    line = None
+    if len(shown) >= 4 and np.ptp(shown["log_prior_ratio"]) > 0:
+        family = shown["family"].to_numpy() if shown["family"].notna().all() else None
+        columns = [shown[name].to_numpy(float) for name in ("log_prior_ratio", "dominance", "se")]
+        y_error = shown["dominance_se"].fillna(0.0).to_numpy(float)
+        line = errors_in_both(columns[0], columns[1], columns[2], y_error, cluster=family, level=level, seed=seed)
+    rivals = {name: _correlation(shown, name) for name in RIVALS}
+    partial = {name: _partial(shown, name) for name in RIVALS[1:]}
+    caveat = "" if training_corpus else OTHER_CORPUS
+    return Verdict(line, rivals, partial, len(shown), listed, _sentence(line, rivals, len(shown)), caveat)
+
+
+def _correlation(table: pd.DataFrame, name: str) -> tuple[float, int]:
+    pair = table[[name, "dominance"]].astype(float).dropna()
+    if len(pair) < 4 or np.ptp(pair[name]) == 0 or np.ptp(pair["dominance"]) == 0:
+        return math.nan, len(pair)
+    return float(np.corrcoef(pair[name], pair["dominance"])[0, 1]), len(pair)
+
+
+def _partial(table: pd.DataFrame, name: str) -> float:
+    """Coefficient of a rival beside the log prior ratio; all columns in units of their standard deviation."""
+    part = table[["log_prior_ratio", name, "dominance"]].astype(float).dropna()
+    if len(part) < 6 or (part.std() == 0).any():
+        return math.nan
+    scaled = ((part - part.mean()) / part.std()).to_numpy()
+    solution, _, rank, _ = np.linalg.lstsq(scaled[:, :2], scaled[:, 2], rcond=None)
+    return float(solution[1]) if rank == 2 else math.nan
+
+
+def _sentence(line: Line | None, rivals: Mapping[str, tuple[float, int]], n: int) -> str:
+    if line is None:
+        return f"Too few items with a measured prior ({n}): nothing can be said."
+    ends = f"slope {line.slope:+.2f} [{line.slope_low:+.2f}, {line.slope_high:+.2f}] on {n} items"
+    if line.slope_low <= 0 <= line.slope_high:
+        return f"The log prior ratio does not explain these items ({ends}; the theory predicts +1)."
+    if line.slope_high < 0:
+        return f"Dominance falls with the log prior ratio, against the theory ({ends})."
+    own = abs(rivals["log_prior_ratio"][0])
+    better = [name for name in RIVALS[1:] if abs(rivals[name][0]) > own]
+    beside = f"; but {', '.join(better)} correlates more strongly" if better else ""
+    meets = (
+        "the predicted +1 lies inside" if line.slope_low <= 1 <= line.slope_high else "the predicted +1 lies outside"
+    )
+    return f"Dominance rises with the log prior ratio ({ends}; {meets}){beside}."
