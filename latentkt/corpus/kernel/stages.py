@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel import hashing
-from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit
+from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit, prefetch
 
 __all__ = ["BACK", "CHUNK", "Lists", "care_places", "close_chunk", "edges", "hash_words", "new_lists", "next_chunk"]
 
@@ -292,11 +292,16 @@ def pair_stage(lists, n, table):
     by = np.uint64(table.pair_shift)
     hashes, gaps, pair = lists.hashes, lists.gaps, table.pair
     word, mask, pair_key = lists.word, lists.mask, lists.pair_key
+    address = np.uint64(pair.ctypes.data)
     for row in range(n):
-        index, bits = word[row], np.int64(mask[row])
+        index = word[row]
         two = _finish(hashes[index - _INDEX] * _BASE + hashes[index] + gaps[index])
-        bits &= np.int64(pair[two >> by]) | 1
-        word[found], mask[found], pair_key[found] = index, bits, two
+        pair_key[row] = two
+        prefetch(address + (two >> by))
+    for row in range(n):
+        two = pair_key[row]
+        bits = np.int64(mask[row]) & (np.int64(pair[two >> by]) | 1)
+        word[found], mask[found], pair_key[found] = word[row], bits, two
         found += bits != 0
     return found
 
