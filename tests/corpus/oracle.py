@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 
 CURLY = {"\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
          "\u201f": '"', **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")}  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def normalised(text, *, normalize="nfc", punctuation="keep", case="simple"):
     """The text that is searched, its case kept; foldings that are not all of one class are made here."""
     if normalize != "none":
@@ -19,6 +21,7 @@ def normalised(text, *, normalize="nfc", punctuation="keep", case="simple"):
     return "".join(early(char, case) for char in text)
 
 
+@lru_cache(maxsize=100_000)
 def early(char, case):
     """A character whose folding is of another class (word, space, other) is folded before anything is matched."""
 
@@ -28,6 +31,7 @@ def early(char, case):
     return char if all(kind(one) == kind(char) for one in folded(char, case)) else folded(char, case)
 
 
+@lru_cache(maxsize=4096)
 def folded(text, case):
     if case == "simple":
         return "".join(simple(char) for char in text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,8 @@ __all__ = ["PhraseCounter", "careful", "find", "tokenise"]
 
 _HIGH = np.uint64(0x8080808080808080)
 _MASKS = piece_masks()
+_FIRST_MASK, _SECOND_MASK = np.ascontiguousarray(_MASKS.T)
+_PIECE = 1 << 18
 
 
 def _code_points(buffer: Buffer) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
@@ -63,13 +67,14 @@ def _hashes(
 ) -> NDArray[np.uint64]:
     loads = np.ndarray((buffer.size + PAD - 8,), "<u8", buffer.data, strides=(1,))
     length = end - start
-    mask = _MASKS[np.minimum(length, 16)]
+    short = np.minimum(length, 16)
+    first_mask, second_mask = _FIRST_MASK[short], _SECOND_MASK[short]
     first, second = loads[start], loads[start + 8]
-    first &= mask[:, 0]
-    second &= mask[:, 1]
+    first &= first_mask
+    second &= second_mask
     slow = np.flatnonzero(((first | second) & _HIGH).astype(bool) | (length > 16))
-    first |= np.uint64(fold_bits) & mask[:, 0]
-    second |= np.uint64(fold_bits) & mask[:, 1]
+    first |= np.uint64(fold_bits) & first_mask
+    second |= np.uint64(fold_bits) & second_mask
     first *= np.uint64(FIRST)
     second *= np.uint64(SECOND)
     first += second
@@ -143,6 +148,38 @@ def _lookup(keys: NDArray[np.uint64], table: PhraseTable) -> NDArray[np.int32]:
 
 def find(buffer: Buffer, table: PhraseTable) -> Events:
     """All phrases of the table in a buffer, by last word, shorter first."""
+    parts, words = [], 0
+    for low, high in _pieces(buffer.starts):
+        origin = int(buffer.starts[low])
+        size = int(buffer.starts[high]) - origin
+        data = buffer.data[origin : origin + size + PAD]
+        if len(data) < size + PAD:
+            data = np.concatenate([data, np.zeros(PAD, np.uint8)])
+        events = _find_piece(Buffer(data, size, buffer.starts[low : high + 1] - origin), table)
+        parts.append(
+            (
+                events.slot, events.document + low, events.first + words, events.last + words,
+                events.start + origin, events.end + origin, events.word_starts[:-1] + words,
+            )
+        )  # fmt: skip
+        words += int(events.word_starts[-1])
+    slot, document, first, last, start, end, word_starts = (
+        np.concatenate(column) for column in zip(_NO_EVENTS, *parts, strict=True)
+    )
+    return Events(slot, document, first, last, start, end, np.append(word_starts, words))
+
+
+_NO_EVENTS = (np.zeros(0, np.int32), *(np.zeros(0, np.int64) for _ in range(6)))
+
+
+def _pieces(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ranges of documents of about `_PIECE` bytes: the arrays of a piece then stay in the cache."""
+    cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]), _PIECE)))
+    bounds = [*cuts.tolist(), len(starts) - 1]
+    return [(low, high) for low, high in itertools.pairwise(bounds) if high > low]
+
+
+def _find_piece(buffer: Buffer, table: PhraseTable) -> Events:
     words = tokenise(buffer, table.characters, fold_bits=table.fold_bits, gaps=table.gaps)
     lengths = table.last[words.hash >> np.uint64(table.last_shift)]
     candidates = np.flatnonzero(lengths)
@@ -174,10 +211,11 @@ class PhraseCounter:
 
     Args:
         table: The phrases.
+        documents: Count documents as well as occurrences.
     """
 
-    def __init__(self, table: PhraseTable) -> None:
-        self._table = table
+    def __init__(self, table: PhraseTable, *, documents: bool = True) -> None:
+        self._table, self._with_documents = table, documents
         self.occurrences = np.zeros(table.n_slots, np.int64)
         self.documents = np.zeros(table.n_slots, np.int64)
 
@@ -191,6 +229,10 @@ class PhraseCounter:
         slots, first = np.unique(events.slot, return_index=True)
         fresh = self.occurrences[slots] == 0
         self.occurrences += np.bincount(events.slot, minlength=self._table.n_slots)
+        if self._with_documents:
+            self._add_documents(events)
+        return slots[fresh], events.end[first[fresh]]
+
+    def _add_documents(self, events: Events) -> None:
         pairs = np.unique(events.document * self._table.n_slots + events.slot)
         self.documents += np.bincount(pairs % self._table.n_slots, minlength=self._table.n_slots)
-        return slots[fresh], events.end[first[fresh]]

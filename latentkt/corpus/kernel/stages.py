@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel import hashing
-from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit
+from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit, prefetch
 
 __all__ = ["BACK", "CHUNK", "Lists", "care_places", "close_chunk", "edges", "hash_words", "new_lists", "next_chunk"]
 
@@ -158,54 +158,52 @@ def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):
     return n_start, n_end, n_nul
 
 
+@_inline
+def _utf8_byte(code, width, index):
+    """Byte `index` of a character of `width` bytes."""
+    if width == 1:
+        return np.uint64(code)
+    if index == 0:
+        return np.uint64((0xF00 >> width) & 0xFF | code >> 6 * (width - 1))
+    return np.uint64(0x80 | code >> 6 * (width - 1 - index) & 0x3F)
+
+
+@_inline
+def _add_piece(piece, done, value):
+    """Take the next eight bytes of a word into its hash."""
+    if done == 0:
+        return piece * _FIRST
+    if done == 1:
+        return value + piece * _SECOND
+    return ((value << _U23 | value >> _U41) ^ piece) * _LATER
+
+
 @_compile
 def slow_hash(data, first, stop, folds, expansions, fold_bits):
     """Hash of a long word, or one with characters beyond ASCII, by its definition (see `hashing`)."""
-    one = two = value = piece = _ZERO
-    filled = np.uint64(0)
+    value = piece = filled = _ZERO
     done = 0
     at = first
-    bit = fold_bits & _BIT5
-    while at <= stop:
-        code, width, row = np.int64(-1), 1, np.int64(-1)
-        if at < stop:
-            code, width = decode(data, at)
-            if code >= 128:
-                code = np.int64(folds[code])
-                if code >= 0x110000:
-                    row = code - 0x110000
+    while at < stop:
+        code, width = decode(data, at)
+        at += width
+        code = np.int64(folds[code]) if code >= 128 else code
+        row = code - 0x110000
         for part in range(3 if row >= 0 else 1):
-            if row >= 0:
-                code = np.int64(expansions[row, part])
-                if code == 0:
-                    break
-            n_bytes = 0 if code < 0 else 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
-            for index in range(max(n_bytes, 1)):
-                if n_bytes == 0:
-                    byte = _ZERO
-                elif n_bytes == 1:
-                    byte = np.uint64(code) | bit
-                elif index == 0:
-                    lead = 0xC0 if n_bytes == 2 else 0xE0 if n_bytes == 3 else 0xF0
-                    byte = np.uint64(lead | code >> 6 * (n_bytes - 1))
-                else:
-                    byte = np.uint64(0x80 | code >> 6 * (n_bytes - 1 - index) & 0x3F)
-                if n_bytes:
-                    piece |= byte << (filled * _EIGHT)
-                    filled += _ONE
-                if filled == _EIGHT or (n_bytes == 0 and filled):
-                    if done == 0:
-                        one = piece
-                    elif done == 1:
-                        two = piece
-                    else:
-                        if done == 2:
-                            value = one * _FIRST + two * _SECOND
-                        value = ((value << _U23 | value >> _U41) ^ piece) * _LATER
+            code = np.int64(expansions[row, part]) if row >= 0 else code
+            if code == 0:
+                break
+            width = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+            for index in range(width):
+                byte = _utf8_byte(code, width, index)
+                byte |= fold_bits & _BIT5 if width == 1 else _ZERO
+                piece |= byte << (filled * _EIGHT)
+                filled += _ONE
+                if filled == _EIGHT:
+                    value = _add_piece(piece, done, value)
                     done += 1
                     piece = filled = _ZERO
-        at += width
-    return value if done > 2 else one * _FIRST + two * _SECOND
+    return _add_piece(piece, done, value) if filled else value
 
 
 @_compile
@@ -294,11 +292,16 @@ def pair_stage(lists, n, table):
     by = np.uint64(table.pair_shift)
     hashes, gaps, pair = lists.hashes, lists.gaps, table.pair
     word, mask, pair_key = lists.word, lists.mask, lists.pair_key
+    address = np.uint64(pair.ctypes.data)
     for row in range(n):
-        index, bits = word[row], np.int64(mask[row])
+        index = word[row]
         two = _finish(hashes[index - _INDEX] * _BASE + hashes[index] + gaps[index])
-        bits &= np.int64(pair[two >> by]) | 1
-        word[found], mask[found], pair_key[found] = index, bits, two
+        pair_key[row] = two
+        prefetch(address + (two >> by))
+    for row in range(n):
+        two = pair_key[row]
+        bits = np.int64(mask[row]) & (np.int64(pair[two >> by]) | 1)
+        word[found], mask[found], pair_key[found] = word[row], bits, two
         found += bits != 0
     return found
 

@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel.hashing import Buffer
+from latentkt.corpus.kernel.simd import prefetch
 from latentkt.corpus.kernel.stages import BACK, DOCUMENT, END, LOW, close_chunk, new_lists, next_chunk
 from latentkt.corpus.kernel.table import PhraseTable
 
@@ -23,47 +24,52 @@ __all__ = ["PhraseCounter"]
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
 _DIRECT = 1 << 16
 _ALL_PASS = np.full(1, 0xFFFFFFFFFFFFFFFF, np.uint64)
+_FOUR, _EIGHT, _U32, _LOW32 = np.uint64(4), np.uint64(8), np.uint64(32), np.uint64(0xFFFFFFFF)
 _ONE, _U6, _U63, _U58 = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 # A call would count references of every array that it is given.
 _inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
 
-# Columns of the tally: occurrences, documents, number of the last document, unused.
-_OCCURRENCES, _DOCUMENTS, _LAST = range(3)
+_AHEAD = 16  # keys between a prefetch and its use
 
 
 class Parts(NamedTuple):
-    """Keys waiting for their turn, by their top bits, with the document and the last byte of each."""
+    """Keys waiting for their turn, by their top bits, each with its document and last byte; how many in each part."""
 
-    key: NDArray[np.uint64]
-    document: NDArray[np.uint32]
-    end: NDArray[np.uint32]
+    waiting: NDArray[np.uint64]
     n: NDArray[np.int64]
 
 
 class Totals(NamedTuple):
-    """Counts by place in the table, and the phrases met for the first time in this buffer."""
+    """Counts by place in the table, and the phrases met for the first time in this buffer.
 
-    tally: NDArray[np.uint32]
+    Attributes:
+        occurrences: Matches.
+        documents: Documents, and the number of the last one; one row only where documents are not counted.
+        fresh: Places of the phrases met for the first time.
+        fresh_end: Byte behind the match of each.
+    """
+
+    occurrences: NDArray[np.uint32]
+    documents: NDArray[np.uint32]
     fresh: NDArray[np.int64]
     fresh_end: NDArray[np.uint32]
 
 
 @_inline
-def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):
+def _hit(key, home_by, keys, document, end, occurrences, documents, fresh, fresh_end, n_fresh):
     """Look one key up and count it; returns the number of phrases met for the first time."""
     place = key >> home_by
     while keys[place] != key and keys[place] != 0:
         place += _ONE
-    if keys[place] == 0:
-        return n_fresh
-    if tally[place, _LAST] != document:
-        if tally[place, _OCCURRENCES] == 0:
+    if keys[place] != 0:
+        if occurrences[place] == 0:
             fresh[n_fresh], fresh_end[n_fresh] = place, end
             n_fresh += 1
-        tally[place, _LAST] = document
-        tally[place, _DOCUMENTS] += 1
-    tally[place, _OCCURRENCES] += 1
+        occurrences[place] += 1
+        if len(documents) > 1 and documents[place, 1] != document:
+            documents[place, 1] = document
+            documents[place, 0] += 1
     return n_fresh
 
 
@@ -71,16 +77,24 @@ def _hit(key, home_by, keys, document, end, tally, fresh, fresh_end, n_fresh):
 def _flush(parts, part, table, totals, n_fresh):
     """Look up what one part holds."""
     bloom_by, home_by = np.uint64(table.bloom_shift), np.uint64(table.home_shift)
-    waiting, documents, ends = parts.key[part], parts.document[part], parts.end[part]
+    waiting = parts.waiting[part]
     keys, bloom = table.keys, table.bloom
-    tally, fresh, fresh_end = totals.tally, totals.fresh, totals.fresh_end
+    occurrences, documents, fresh, fresh_end = totals.occurrences, totals.documents, totals.fresh, totals.fresh_end
+    keys_address, counts_address = np.uint64(keys.ctypes.data), np.uint64(occurrences.ctypes.data)
     passed = 0
     for row in range(parts.n[part]):
-        bit = waiting[row] >> bloom_by
-        waiting[passed], documents[passed], ends[passed] = waiting[row], documents[row], ends[row]
+        bit = waiting[row, 0] >> bloom_by
+        waiting[passed, 0], waiting[passed, 1] = waiting[row, 0], waiting[row, 1]
         passed += np.int64(bloom[bit >> _U6] >> (bit & _U63) & _ONE)
     for row in range(passed):
-        n_fresh = _hit(waiting[row], home_by, keys, documents[row], ends[row], tally, fresh, fresh_end, n_fresh)
+        soon = waiting[min(row + _AHEAD, passed - 1), 0] >> home_by
+        prefetch(keys_address + soon * _EIGHT)
+        prefetch(counts_address + soon * _FOUR)
+        value = waiting[row, 1]
+        document, end = np.uint32(value >> _U32), np.uint32(value & _LOW32)
+        n_fresh = _hit(
+            waiting[row, 0], home_by, keys, document, end, occurrences, documents, fresh, fresh_end, n_fresh
+        )  # fmt: skip
     parts.n[part] = 0
     return n_fresh
 
@@ -91,11 +105,11 @@ def _count(data, size, base, table, lists, parts, totals, all_pass):
     state, at = np.zeros(4, np.uint64), np.zeros(6, np.int64)
     at[DOCUMENT], at[END] = base, -1
     home_by = np.uint64(table.home_shift)
-    part_key, part_document, part_end, part_n = parts.key, parts.document, parts.end, parts.n
-    room, partitioned = part_key.shape[1], len(part_n) > 1
+    waiting, part_n = parts.waiting, parts.n
+    room, partitioned = waiting.shape[1], len(part_n) > 1
     bloom, bloom_shift = (all_pass, 63) if partitioned else (table.bloom, table.bloom_shift)
     keys, end, nuls, key, key_word = table.keys, lists.end, lists.nuls, lists.key, lists.key_word
-    tally, fresh, fresh_end = totals.tally, totals.fresh, totals.fresh_end
+    occurrences, documents, fresh, fresh_end = totals.occurrences, totals.documents, totals.fresh, totals.fresh_end
     n_fresh = 0
     while at[LOW] < size:
         found, n, n_nul = next_chunk(data, size, table, lists, state, at, bloom, bloom_shift)
@@ -106,11 +120,14 @@ def _count(data, size, base, table, lists, parts, totals, all_pass):
                 passed += 1
             document = np.uint32(first + passed)
             if not partitioned:
-                n_fresh = _hit(key[row], home_by, keys, document, end[index], tally, fresh, fresh_end, n_fresh)
+                n_fresh = _hit(
+                    key[row], home_by, keys, document, end[index], occurrences, documents, fresh, fresh_end, n_fresh
+                )
                 continue
             part = key[row] >> _U58
             place = np.uint64(part_n[part])
-            part_key[part, place], part_document[part, place], part_end[part, place] = key[row], document, end[index]
+            waiting[part, place, 0] = key[row]
+            waiting[part, place, 1] = np.uint64(document) << _U32 | np.uint64(end[index])
             part_n[part] += 1
             if part_n[part] == room:
                 n_fresh = _flush(parts, part, table, totals, n_fresh)
@@ -125,9 +142,10 @@ class PhraseCounter:
 
     Args:
         table: The phrases.
+        documents: Count documents as well as occurrences.
     """
 
-    def __init__(self, table: PhraseTable) -> None:
+    def __init__(self, table: PhraseTable, *, documents: bool = True) -> None:
         self._table = table
         self._occurrences = np.zeros(table.n_slots, np.int64)
         self._documents = np.zeros(table.n_slots, np.int64)
@@ -135,10 +153,12 @@ class PhraseCounter:
         self._bytes = 0
         self._lists = new_lists()
         shape = (PARTS, _PART_ROOM) if table.n_slots > _DIRECT else (1, 1)
-        document, end = np.zeros(shape, np.uint32), np.zeros(shape, np.uint32)
-        self._parts = Parts(np.zeros(shape, np.uint64), document, end, np.zeros(shape[0], np.int64))
-        tally = np.zeros((len(table.keys), 4), np.uint32)
-        self._totals = Totals(tally, np.zeros(table.n_slots, np.int64), np.zeros(table.n_slots, np.uint32))
+        self._parts = Parts(np.zeros((*shape, 2), np.uint64), np.zeros(shape[0], np.int64))
+        places = len(table.keys)
+        self._totals = Totals(
+            np.zeros(places, np.uint32), np.zeros((places if documents else 1, 2), np.uint32),
+            np.zeros(table.n_slots, np.int64), np.zeros(table.n_slots, np.uint32),
+        )  # fmt: skip
 
     def add(self, buffer: Buffer) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Count a buffer.
@@ -160,11 +180,13 @@ class PhraseCounter:
 
     def _settle(self) -> None:
         """Move the 32-bit counters into the totals before they can run over."""
-        filled = np.flatnonzero(self._totals.tally[:, _OCCURRENCES])
+        filled = np.flatnonzero(self._totals.occurrences)
         slots = self._table.slots[filled]
-        self._occurrences[slots] += self._totals.tally[filled, _OCCURRENCES]
-        self._documents[slots] += self._totals.tally[filled, _DOCUMENTS]
-        self._totals.tally[:] = 0
+        self._occurrences[slots] += self._totals.occurrences[filled]
+        if len(self._totals.documents) > 1:
+            self._documents[slots] += self._totals.documents[filled, 0]
+        self._totals.occurrences[:] = 0
+        self._totals.documents[:] = 0
         self._seen, self._bytes = 1, 0
 
     @property
@@ -175,6 +197,6 @@ class PhraseCounter:
 
     @property
     def documents(self) -> NDArray[np.int64]:
-        """Documents by slot."""
+        """Documents by slot; zeros where they were not asked for."""
         self._settle()
         return self._documents
