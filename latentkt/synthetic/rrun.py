@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from latentkt.errors import InputError
 from latentkt.progress import progress
 from latentkt.results import create_run, library_versions, load_run
-from latentkt.synthetic.network import export
+from latentkt.synthetic.keeping import train_and_keep
 from latentkt.synthetic.rstream import PathStream
 from latentkt.synthetic.rtest import check_design, check_exact, fit_r, path_answers, path_items
 from latentkt.synthetic.rworld import CORPORA, make_path_world
-from latentkt.synthetic.training import TrainingConfig, train
+from latentkt.synthetic.training import TrainingConfig
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def run_r_test(
 
     Returns:
         The run. Tables: `r_design` (correlations and condition number), `r_exact` (the exact predictor's
-        coefficients), `r_answers`, `training`, `r_fits`.
+        coefficients), `r_answers`, `training`, `networks`, `r_fits`.
 
     Raises:
         InputError: If the regressors cannot be told apart, or the exact predictor misses a corpus' own prediction:
@@ -123,7 +123,7 @@ def run_r_test(
     with create_run(out, metadata=metadata, resume=resume, command=command) as run, progress(show=show) as bar:
         run.save("r_design", pd.DataFrame(designs))
         run.save("r_exact", pd.concat(exacts, ignore_index=True))
-        for batch in run.batches(("r_answers", "training"), len(cells)):
+        for batch in run.batches(("r_answers", "training", "networks"), len(cells)):
             corpus, seed = cells[batch]
             folder = out / "networks" / f"{corpus}-{seed}"
             for name, table in _one(config, streams[batch], corpus, seed, folder, bar).items():
@@ -136,18 +136,6 @@ def run_r_test(
 def _one(
     config: RTestConfig, stream: PathStream, corpus: str, seed: int, folder: Path, bar: Bar
 ) -> dict[str, pd.DataFrame]:
-    import pandas as pd
-
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "world.json").write_text(stream.world.to_json(), encoding="utf-8")
-    trained = train(stream, config.training, seed=seed, folder=folder, bar=bar)
-    network = trained.network.cpu()
-    export(network, stream.vocabulary, folder)
-    times = {"tokens_per_second": trained.tokens_per_second, "wall_s": trained.wall_s, "cpu_s": trained.cpu_s}
-    (folder / "times.json").write_text(json.dumps(times) + "\n", encoding="utf-8")
-    items = path_items(stream.world)
-    history = pd.DataFrame(trained.history).drop(columns=["seconds", "cpu_seconds"])
-    return {
-        "r_answers": path_answers(network, stream, items).assign(corpus=corpus, seed=seed),
-        "training": history.assign(corpus=corpus, seed=seed),
-    }
+    network, kept = train_and_keep(stream, config.training, seed=seed, folder=folder, bar=bar)
+    tables = {"r_answers": path_answers(network, stream, path_items(stream.world)), **kept}
+    return {name: table.assign(corpus=corpus, seed=seed) for name, table in tables.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -14,12 +13,12 @@ from latentkt.progress import progress
 from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.action_measure import action_answers, action_gap, action_probes
 from latentkt.synthetic.actions import ActionConfig, ActionStream, make_action_world
+from latentkt.synthetic.keeping import train_and_keep
 from latentkt.synthetic.make import make_world
 from latentkt.synthetic.measure import answer_gap, answers, probes
-from latentkt.synthetic.network import export
 from latentkt.synthetic.streams import FactStream
 from latentkt.synthetic.summary import fit_table, item_table, summarise
-from latentkt.synthetic.training import check_device, train
+from latentkt.synthetic.training import check_device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,37 +113,17 @@ def _plain(preset: Preset) -> Any:
 def _one_seed(
     preset: Preset, stream: FactStream | ActionStream, seed: int, folder: Path, bar: Bar
 ) -> dict[str, pd.DataFrame]:
-    import pandas as pd
-
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "world.json").write_text(stream.world.to_json(), encoding="utf-8")
-    trained = train(stream, preset.training, seed=seed, folder=folder, bar=bar)
-    network = trained.network.cpu()
-    export(network, stream.vocabulary, folder)
-    times = {"tokens_per_second": trained.tokens_per_second, "wall_s": trained.wall_s, "cpu_s": trained.cpu_s}
-    (folder / "times.json").write_text(json.dumps(times) + "\n", encoding="utf-8")
+    network, kept = train_and_keep(stream, preset.training, seed=seed, folder=folder, bar=bar)
     if isinstance(stream, ActionStream):
         known = action_probes(network, stream)
         found = {"choices": action_answers(network, stream, known=known), "losses": action_gap(network, stream)}
     else:
         known = probes(network, stream)
         found = {"choices": answers(network, stream, known=own_facts(known)), "losses": answer_gap(network, stream)}
-    history = pd.DataFrame(trained.history).drop(columns=["seconds", "cpu_seconds"])
-    tables = {**found, "questions": known, "training": history, "networks": _identity(network.parameter_count, folder)}
+    tables = {**found, **kept, "questions": known}
     for table in tables.values():
         table.insert(0, "seed", seed)
     return tables
-
-
-def _identity(parameters: int, folder: Path) -> pd.DataFrame:
-    """What a network is: its size, and the hashes of its weights and of its world."""
-    import pandas as pd
-
-    hashes = {
-        f"{name}_sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest()
-        for name, file in (("weights", "model.safetensors"), ("world", "world.json"))
-    }
-    return pd.DataFrame([{"parameters": parameters, **hashes}])
 
 
 def own_facts(known: pd.DataFrame) -> pd.DataFrame:

@@ -118,7 +118,7 @@ def _tiny():
 
 def test_an_interrupted_run_ends_as_an_unbroken_one(tmp_path, monkeypatch):
     whole = run_preset(_tiny(), seeds=[0, 1], out=tmp_path / "whole")
-    from latentkt.synthetic import run as module
+    from latentkt.synthetic import keeping as module
 
     train = module.train
 
