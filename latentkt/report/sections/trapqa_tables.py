@@ -28,8 +28,8 @@ INTRO = (
     "error is every answer that is not y*, answers off the options included."
 )
 METHOD = (
-    "Intervals are 95 %: Wilson's for rates, counting questions where one was asked in both orders; tests use one answer "
-    "a question. Settings share their questions, so intervals over settings resample whole questions."
+    "Intervals are 95 %: Wilson's for rates, counting questions where one was asked in both orders; tests use one "
+    "answer a question. Settings share their questions, so intervals over settings resample whole questions."
 )
 PICTURES: dict[str, tuple[Callable[..., Figure], str]] = {
     "table1": (plots.trapqa_errors, "Profiles in context take the retrieval away and leave the comparison."),
