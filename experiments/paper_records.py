@@ -128,7 +128,7 @@ def _names(
 
 
 def _states(tables: Mapping[str, Any], flags: np.ndarray, wrong: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The probe state of each question: Tables 4 and 5 fix how many are wrong in each, Table 8 how fame divides them."""
+    """The probe state of each question: Tables 4 and 5 fix how many are wrong in each, Table 8 how fame divides it."""
     t4, t5, t8 = tables["table4"], tables["table5"], tables["table8"]
     elim_wrong = whole(t5["n_missing_elim"], (t5["n_missing_elim"], t5["hall_elim_missed_pct"]))
     compat_wrong = whole(t5["n_missing_compat"], (t5["n_missing_compat"], t5["hall_compat_missed_pct"]))

@@ -117,7 +117,19 @@ def skipped() -> pd.DataFrame:
     )
 
 
-TABLES = {"answers": answers, "lens": lens, "patch": patch, "probe": probe, "skipped": skipped}
+def trapqa_table11() -> pd.DataFrame:
+    rates = {"rate_pct": 40.0, "rate_pct_low": 26.4, "rate_pct_high": 55.4, "family_mean_pct": 40.0}
+    return pd.DataFrame([{"setting": "smollm2", "errors": 16, "n": 40, "off_option": 0, **rates}])
+
+
+TABLES = {
+    "answers": answers,
+    "lens": lens,
+    "patch": patch,
+    "probe": probe,
+    "skipped": skipped,
+    "trapqa_table11": trapqa_table11,
+}
 
 IDENTITY = {
     "model": {

@@ -29,8 +29,7 @@ INTRO = (
 )
 METHOD = (
     "Intervals are 95 %: Wilson's for rates, counting questions where one was asked in both orders; tests use one "
-    "answer "
-    "a question. Settings share their questions, so intervals over settings resample whole questions."
+    "answer a question. Settings share their questions, so intervals over settings resample whole questions."
 )
 PICTURES: dict[str, tuple[Callable[..., Figure], str]] = {
     "table1": (plots.trapqa_errors, "Profiles in context take the retrieval away and leave the comparison."),
