@@ -132,13 +132,15 @@ def anomalies(paper: Mapping[str, Any], analysis: Analysis) -> list[str]:
         f"DeepSeek's names are swapped in {', '.join(swapped)}: there Chat is called high, in Sections 4 and E.1 and "
         f"Tables 2 and 9 low. The high row of Table 4 has {errors['DeepSeek/high']} errors, the low row "
         f"{errors['DeepSeek/low']}; Table 1 has {settings['DeepSeek/low']['table1']['names_errors']} for the mode "
-        "without reasoning, which is Chat. The level is right and the name wrong, so everything here goes by the level.",
+        "without reasoning, which is Chat. The level is right and the name wrong, so everything here goes by the "
+        "level.",
         f"In {same} of {len(settings)} settings the share of `both predicted false` (Table 7) is n missing elim. / n "
         "(Tables 5 and 7): the right answer to every eliminative probe is yes and to every compatibility probe no. "
         "Missing the eliminative fact is then the same as answering no to both, and Table 5 cannot tell the two apart.",
         f"The top 0.01 % of {pairs:,} pairs of {paper['n_scientists']:,} scientists are {pairs * 1e-4:,.0f}, not "
         f"{paper['n_candidate_pairs']:,} ({100 * paper['n_candidate_pairs'] / pairs:.5f} %).",
-        f"{paper['n_candidate_pairs']:,} pairs less {paper['n_invalid']} invalid items are {paper['n_questions']:,}, all "
+        f"{paper['n_candidate_pairs']:,} pairs less {paper['n_invalid']} invalid items are {paper['n_questions']:,}, "
+        f"all "
         "questions: nothing is left for the filtering that is described between the two.",
         "Fame as prior would raise errors; in Table 9 they are fewer where the wrong candidate is more famous (odds "
         f"ratio {fame['odds_ratio']:.2f} over all settings).",

@@ -18,7 +18,6 @@ COMMANDS: dict[str, str] = {
     "models": "fetch the model of the built-in study; check how a model is read",
     "trapqa": "ask any model trap items, hosted ones too, and keep what it answers as records",
     "items": "validate trap items and print how a set is balanced",
-    "corpus": "count keys and tasks in a corpus, and turn counts into priors",
     "report": "write the HTML page of a run again from its tables",
     "runs": "look at run directories",
     "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",

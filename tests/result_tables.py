@@ -122,12 +122,39 @@ def trapqa_table11() -> pd.DataFrame:
     return pd.DataFrame([{"setting": "smollm2", "errors": 16, "n": 40, "off_option": 0, **rates}])
 
 
+def trapqa(seed: int = 4) -> pd.DataFrame:
+    """Records of the running of TrapQA: the question is worth 0.6 nats beyond the options alone."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item, order in product(items().to_dict("records"), ORDERS):
+        alone = rng.normal(0, 1)
+        own = "names" if item["kind"] == "scientist" else "real_life"
+        for condition, value in (("neutral", alone), (own, alone + 0.6 + rng.normal(0, 0.2))):
+            side = "correct" if value > 0 else "shortcut"
+            rows.append(
+                {
+                    "question_id": item["item"],
+                    "setting": "smollm2",
+                    "condition": condition,
+                    "order": order,
+                    "answer": side,
+                    "probe_eliminative_correct": None,
+                    "probe_compatibility_correct": None,
+                    "family": item["family"],
+                    "kind": item["kind"],
+                    "log_odds": value,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
 TABLES = {
     "answers": answers,
     "lens": lens,
     "patch": patch,
     "probe": probe,
     "skipped": skipped,
+    "trapqa": trapqa,
     "trapqa_table11": trapqa_table11,
 }
 

@@ -30,17 +30,23 @@ from latentkt.models import ModelHandle, Pair, encode, make_pair, open_model
 
 PEER_CELLS, REPEATS = 30, 3
 FILLER = (
-    " They like to read books, to walk along the river in the evening, and to cook for their friends. The days are long in"
-    " summer and short in winter, and the children go to school in the morning. On Sundays the families meet in the park,"
+    " They like to read books, to walk along the river in the evening, and to cook for their friends. The days are "
+    "long in"
+    " summer and short in winter, and the children go to school in the morning. On Sundays the families meet in the "
+    "park,"
     " sit in the shade of the trees, and talk about the week that has passed and the week that is to come."
 )
 PROMPTS = {  # name -> (base, source, y*, y_s)
-    "early 1": ("In the city of {}, people go to work each day and speak to each other in", "Paris", "Rome", " French", " Italian"),
-    "early 2": ("A long time ago, {} sent its best young people to study in the old city of", "France", "Italy", " Paris", " Rome"),
+    "early 1": ("In the city of {}, people go to work each day and speak to each other in", "Paris", "Rome", " "
+    "French", " Italian"),
+    "early 2": ("A long time ago, {} sent its best young people to study in the old city of", "France", "Italy", " "
+    "Paris", " Rome"),
     "early 3": (
-        "The old man from {} told all of his friends that he had always lived in the city of", "Japan", "Spain", " Tokyo", " Madrid"
+        "The old man from {} told all of his friends that he had always lived in the city of", "Japan", "Spain", " "
+        "Tokyo", " Madrid"
     ),
-    "late": ("Here is a short question for you, my friend: what is the capital of {}? It is", "France", "Italy", " Paris", " Rome"),
+    "late": ("Here is a short question for you, my friend: what is the capital of {}? It is", "France", "Italy", " "
+    "Paris", " Rome"),
     "long": (
         "My brother and his wife moved last year to a small house in {}." + FILLER + " The capital of their country is",
         "France", "Italy", " Paris", " Rome",
@@ -85,7 +91,7 @@ def peak_gflops(device: str) -> float:
 
 
 def bound_flops(handle: ModelHandle, pair: Pair, cells: list[tuple[int, int]]) -> float:
-    """Matrix products of the layers behind each cell, on the tokens behind it; the last layer on the last token only."""
+    """Matrix products of the layers behind each cell, on the tokens behind it; of the last layer, on the last token."""
     c = handle.config
     kv = 2 * handle.d_model * handle.n_kv_heads * handle.d_head * 2
     token = kv + 4 * handle.d_model * handle.n_heads * handle.d_head + 6 * handle.d_model * c.intermediate_size

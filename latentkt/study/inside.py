@@ -1,90 +1,67 @@
-"""Stages that look inside the network beyond lens, role patching and probes: attribution, heads, placebos, components."""
+"""Stages that look inside the network beyond lens, role patching and probes; costlier, so on fewer items."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latentkt.errors import LatentKTError
-from latentkt.study.work import Cells, Tables, _runs, _skipped
+from latentkt.study.batches import Cells, Tables, nothing, pairs_of, runs_of, skipped_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from latentkt.internals.lens import LensRun
-    from latentkt.models import Pair
     from latentkt.study.context import Context
 
-__all__ = ["attribution", "components", "effects", "placebo"]
-
-_COMPONENTS = ("attn_out", "mlp_out")
-
-
-def attribution(context: Context, cells: Cells) -> Tables:
-    """Direct logit attribution of items and controls, and the head table. About one forward pass a prompt."""
-    from latentkt.internals import attribute, head_table
-
-    skipped: list[dict[str, Any]] = []
-    runs = list(_runs(context, cells, ("item", "control"), "attribution", skipped))
-    tables = {"attribution": attribute(context.handle, runs), "heads": head_table(context.handle, runs)}
-    return {**tables, "attribution_skipped": _skipped(skipped)}
-
-
-def placebo(context: Context, cells: Cells) -> Tables:
-    """Patches of resid_post by role from matched donors: what `patch` is held against. Costs what `patching` costs."""
-    from latentkt.internals import placebo_roles
-
-    pairs, skipped = _pairs(context, cells, "placebo")
-    table = placebo_roles(context.handle, pairs, _pool(context, {order for _, order in cells}))
-    return {"placebo": table, "placebo_skipped": _skipped(skipped)}
-
-
-def effects(context: Context, batch: tuple[None, Tables]) -> Tables:
-    """Effects held against placebo effects; needs the whole tables `patch` and `placebo`."""
-    import pandas as pd
-
-    from latentkt.internals import effects_against_placebo
-
-    patch, found = batch[1]["patch"], batch[1]["placebo"]
-    return {"effects": effects_against_placebo(patch, found) if len(patch) and len(found) else pd.DataFrame()}
+__all__ = ["attribution", "components", "placebo", "tokens"]
 
 
 def components(context: Context, cells: Cells) -> Tables:
-    """attn_out and mlp_out of the constraint and the last token, and z head by head at the last token."""
+    """The same patches of what attention and MLP add, and of single heads at the last token."""
     import pandas as pd
 
-    from latentkt.internals import engine_of, patch
+    from latentkt.internals import patch
 
-    pairs, skipped = _pairs(context, cells, "components")
-    engine = engine_of(context.handle)
-    by_role = patch(engine, pairs, sites=_COMPONENTS, where=("constraint", "last"))
-    by_head = patch(engine, pairs, sites=("z",), where=("last",), heads=True)
-    table = pd.concat([by_role, by_head], ignore_index=True) if pairs else pd.DataFrame()
-    return {"components": table, "components_skipped": _skipped(skipped)}
-
-
-def _pairs(context: Context, cells: Cells, stage: str) -> tuple[list[Pair], list[dict[str, Any]]]:
-    """The pairs of a batch that are not shifted; the others are listed."""
-    from latentkt.internals import pairs_of_item
-
-    pairs: list[Pair] = []
     skipped: list[dict[str, Any]] = []
-    for item_id, order in cells:
-        reason = ""
-        try:
-            options = {"order": order, "template": context.template, "system": context.options.system}
-            made = pairs_of_item(context.handle, context.items[item_id], **options)
-            if any(pair.alignment.shifted for pair in made):
-                reason = "item and control are of unequal length: after the first difference positions shift"
-            else:
-                pairs += made
-        except LatentKTError as error:
-            reason = error.what
-        if reason:
-            skipped.append({"stage": stage, "item": item_id, "which": "pair", "order": order, "reason": reason})
-    return pairs, skipped
+    pairs = pairs_of(context, cells, "components", skipped)
+    parts = [nothing()]
+    if pairs:
+        parts = [patch(context.handle, pairs, sites=("attn_out", "mlp_out"))]
+        parts.append(patch(context.handle, pairs, sites=("z",), where=("last",), heads=True))
+    return {"components": pd.concat(parts, ignore_index=True), "components_skipped": skipped_table(skipped)}
 
 
-def _pool(context: Context, orders: set[str]) -> list[LensRun]:
-    """Every prompt that the model takes; refusals are listed by the stages that measure these items."""
-    every = tuple((item_id, order) for item_id in context.items for order in sorted(orders))
-    return list(_runs(context, every, ("item", "control"), "placebo", []))
+def placebo(context: Context, cells: Cells) -> Tables:
+    """Patch the same cells from matched donors: other items of the family in which the same side is right."""
+    from latentkt.internals import placebo_roles
+
+    skipped: list[dict[str, Any]] = []
+    pairs = pairs_of(context, cells, "placebo", skipped)
+    families = {(context.items[item_id].family, order) for item_id, order in cells}
+    pool_cells = tuple((i.id, order) for family, order in sorted(families) for i in context.of_family(family))
+    pool = list(runs_of(context, pool_cells, ("item", "control"), "placebo", []))
+    table = placebo_roles(context.handle, pairs, pool, seed=context.options.seed) if pairs else nothing()
+    return {"placebo": table, "placebo_skipped": skipped_table(skipped)}
+
+
+def attribution(context: Context, cells: Cells) -> Tables:
+    """What each part of the network adds to the difference of the answers, and what each head reads."""
+    from latentkt.internals import attribute, head_table
+
+    skipped: list[dict[str, Any]] = []
+    runs = list(runs_of(context, cells, ("item", "control"), "attribution", skipped))
+    return {
+        "attribution": attribute(context.handle, runs) if runs else nothing(),
+        "heads": head_table(context.handle, runs) if runs else nothing(),
+        "attribution_skipped": skipped_table(skipped),
+    }
+
+
+def tokens(context: Context, cells: Cells) -> Tables:
+    """Token by token: the lens at every prompt token of the item, and the control patched into it there."""
+    from latentkt.internals import patch_positions, token_lens
+
+    skipped: list[dict[str, Any]] = []
+    runs = list(runs_of(context, cells, ("item",), "tokens", skipped))
+    pairs = [pair for pair in pairs_of(context, cells, "tokens", skipped) if pair.meta["base"] == "item"]
+    return {
+        "lens_tokens": token_lens(context.handle, runs) if runs else nothing(),
+        "patch_tokens": patch_positions(context.handle, pairs) if pairs else nothing(),
+        "tokens_skipped": skipped_table(skipped),
+    }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from latentkt.study import presets, work
+from latentkt.study import inside, presets, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
     """The stages of a study, in order, with every batch."""
     preset = presets.preset_named(options.preset)
     every = [(item.id, order) for item in items for order in ORDERS]
-    inside = _cells(items, preset.per_kind, preset, options)
+    looked_into = _cells(items, preset.per_kind, preset, options)
     close = _cells(items, preset.closely, preset, options)
     singly = _chunks(close, 1)
     return [
@@ -74,7 +74,7 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
         Stage(
             "lens",
             ("lens", "last_token", "lens_skipped"),
-            _chunks(inside, BATCH_ITEMS),
+            _chunks(looked_into, BATCH_ITEMS),
             work.lens,
             per_cell=3.0,
             per_cell_layer=0.1,
@@ -82,17 +82,21 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
         Stage(
             "patching",
             ("patch", "patch_skipped"),
-            _chunks(inside, 1),
+            _chunks(looked_into, 1),
             work.patching,
             per_cell=4.0,
             per_cell_layer=0.5,  # three roles, two directions, each resumed on the rest of the prompt and of the layers
         ),
-        Stage("components", ("components", "components_skipped"), singly, work.components, per_cell_layer=1.0),
-        Stage("placebo", ("placebo", "placebo_skipped"), singly, work.placebo, per_cell=8.0, per_cell_layer=0.5),
+        Stage("components", ("components", "components_skipped"), singly, inside.components, per_cell_layer=1.0),
+        Stage("placebo", ("placebo", "placebo_skipped"), singly, inside.placebo, per_cell=8.0, per_cell_layer=0.5),
         Stage(
-            "attribution", ("attribution", "heads", "attribution_skipped"), singly, work.attribution, per_cell_layer=0.4
+            "attribution",
+            ("attribution", "heads", "attribution_skipped"),
+            singly,
+            inside.attribution,
+            per_cell_layer=0.4,
         ),
-        Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, work.tokens, per_cell_layer=8.0),
+        Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, inside.tokens, per_cell_layer=8.0),
         Stage("probes", ("probe", "probe_skipped"), (None,), work.probes, needs=("last_token",)),
     ]
 

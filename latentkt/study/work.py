@@ -2,63 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latentkt.errors import LatentKTError
+from latentkt.study.batches import Cells, Tables, nothing, pairs_of, runs_of, skipped_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from latentkt.internals.lens import LensRun
-    from latentkt.models import Pair
     from latentkt.study.context import Context
 
-__all__ = ["answers", "attribution", "components", "lens", "patching", "placebo", "probes", "tokens"]
+__all__ = ["answers", "lens", "patching", "probes"]
 
-SHIFTED = "item and control are of unequal length: after the first difference their tokens stand at other positions"
-
-Cells = tuple[tuple[str, str], ...]
-Tables = dict[str, "pd.DataFrame"]
 
 RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template", "condition", "right"]
-SKIPPED_COLUMNS = ["stage", "item", "which", "order", "reason"]
-
-
-def _skipped(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows, columns=SKIPPED_COLUMNS).astype("str")
-
-
-def _nothing() -> pd.DataFrame:
-    """A part without rows; its columns are those of the parts that have some."""
-    import pandas as pd
-
-    return pd.DataFrame({"item": pd.Series(dtype="str")})
-
-
-def _runs(
-    context: Context, cells: Cells, whiches: tuple[str, ...], stage: str, skipped: list[dict[str, Any]]
-) -> Iterator[LensRun]:
-    """The prompts of a batch; those that this model refuses are listed and left out."""
-    from latentkt.internals import item_run
-
-    for item_id, order in cells:
-        for which in whiches:
-            try:
-                yield item_run(
-                    context.handle,
-                    context.items[item_id],
-                    which=which,
-                    order=order,
-                    template=context.template,
-                    system=context.options.system,
-                )
-            except LatentKTError as error:
-                skipped.append({"stage": stage, "item": item_id, "which": which, "order": order, "reason": error.what})
 
 
 def answers(context: Context, cells: Cells) -> Tables:
@@ -68,10 +27,10 @@ def answers(context: Context, cells: Cells) -> Tables:
     from latentkt.models import score_answers
 
     skipped: list[dict[str, Any]] = []
-    runs = list(_runs(context, cells, ("item", "control", "neutral"), "answers", skipped))
+    runs = list(runs_of(context, cells, ("item", "control", "neutral"), "answers", skipped))
     scores = score_answers(context.handle, [run.prompt for run in runs], [run.answers for run in runs])
     frame = pd.concat([pd.DataFrame([run.meta for run in runs]), scores.to_frame()], axis=1)
-    return {"answers": _with_neutral(frame), "answers_skipped": _skipped(skipped)}
+    return {"answers": _with_neutral(frame), "answers_skipped": skipped_table(skipped)}
 
 
 def _with_neutral(frame: pd.DataFrame) -> pd.DataFrame:
@@ -94,32 +53,13 @@ def lens(context: Context, cells: Cells) -> Tables:
     from latentkt.internals import answer_lens
 
     skipped: list[dict[str, Any]] = []
-    runs = list(_runs(context, cells, ("item", "control"), "lens", skipped))
+    runs = list(runs_of(context, cells, ("item", "control"), "lens", skipped))
     table, residuals = answer_lens(context.handle, runs)
     kept = pd.DataFrame([{key: run.meta[key] for key in RUN_COLUMNS} for run in runs])
     kept["first_option_is_correct"] = [float(run.meta["first_option_is_correct"]) for run in runs]  # type: ignore[arg-type]
     kept["prompt_ids"] = [list(run.prompt.ids) for run in runs]
     kept["residual"] = [residual.float().numpy().ravel().tolist() for residual in residuals]
-    return {"lens": table, "last_token": kept, "lens_skipped": _skipped(skipped)}
-
-
-def _pairs(context: Context, cells: Cells, stage: str, skipped: list[dict[str, Any]]) -> list[Pair]:
-    """Item and control in both directions; pairs that cannot be patched by position are listed and left out."""
-    from latentkt.internals import pairs_of_item
-
-    options = {"template": context.template, "system": context.options.system}
-    pairs: list[Pair] = []
-    for item_id, order in cells:
-        try:
-            made = pairs_of_item(context.handle, context.items[item_id], order=order, **options)
-        except LatentKTError as error:
-            skipped.append({"stage": stage, "item": item_id, "which": "pair", "order": order, "reason": error.what})
-            continue
-        if any(pair.alignment.shifted for pair in made):
-            skipped.append({"stage": stage, "item": item_id, "which": "pair", "order": order, "reason": SHIFTED})
-        else:
-            pairs.extend(made)
-    return pairs
+    return {"lens": table, "last_token": kept, "lens_skipped": skipped_table(skipped)}
 
 
 def patching(context: Context, cells: Cells) -> Tables:
@@ -127,64 +67,9 @@ def patching(context: Context, cells: Cells) -> Tables:
     from latentkt.internals import patch_roles
 
     skipped: list[dict[str, Any]] = []
-    pairs = _pairs(context, cells, "patching", skipped)
-    table = patch_roles(context.handle, pairs) if pairs else _nothing()
-    return {"patch": table, "patch_skipped": _skipped(skipped)}
-
-
-def components(context: Context, cells: Cells) -> Tables:
-    """The same patches of what attention and MLP add, and of single heads at the last token."""
-    import pandas as pd
-
-    from latentkt.internals import patch
-
-    skipped: list[dict[str, Any]] = []
-    pairs = _pairs(context, cells, "components", skipped)
-    parts = [_nothing()]
-    if pairs:
-        parts = [patch(context.handle, pairs, sites=("attn_out", "mlp_out"))]
-        parts.append(patch(context.handle, pairs, sites=("z",), where=("last",), heads=True))
-    return {"components": pd.concat(parts, ignore_index=True), "components_skipped": _skipped(skipped)}
-
-
-def placebo(context: Context, cells: Cells) -> Tables:
-    """Patch the same cells from matched donors: other items of the family in which the same side is right."""
-    from latentkt.internals import placebo_roles
-
-    skipped: list[dict[str, Any]] = []
-    pairs = _pairs(context, cells, "placebo", skipped)
-    families = {(context.items[item_id].family, order) for item_id, order in cells}
-    pool_cells = tuple((i.id, order) for family, order in sorted(families) for i in context.of_family(family))
-    pool = list(_runs(context, pool_cells, ("item", "control"), "placebo", []))
-    table = placebo_roles(context.handle, pairs, pool, seed=context.options.seed) if pairs else _nothing()
-    return {"placebo": table, "placebo_skipped": _skipped(skipped)}
-
-
-def attribution(context: Context, cells: Cells) -> Tables:
-    """What each part of the network adds to the difference of the answers, and what each head reads."""
-    from latentkt.internals import attribute, head_table
-
-    skipped: list[dict[str, Any]] = []
-    runs = list(_runs(context, cells, ("item", "control"), "attribution", skipped))
-    return {
-        "attribution": attribute(context.handle, runs) if runs else _nothing(),
-        "heads": head_table(context.handle, runs) if runs else _nothing(),
-        "attribution_skipped": _skipped(skipped),
-    }
-
-
-def tokens(context: Context, cells: Cells) -> Tables:
-    """Token by token: the lens at every prompt token of the item, and the control patched into it there."""
-    from latentkt.internals import patch_positions, token_lens
-
-    skipped: list[dict[str, Any]] = []
-    runs = list(_runs(context, cells, ("item",), "tokens", skipped))
-    pairs = [pair for pair in _pairs(context, cells, "tokens", skipped) if pair.meta["base"] == "item"]
-    return {
-        "lens_tokens": token_lens(context.handle, runs) if runs else _nothing(),
-        "patch_tokens": patch_positions(context.handle, pairs) if pairs else _nothing(),
-        "tokens_skipped": _skipped(skipped),
-    }
+    pairs = pairs_of(context, cells, "patching", skipped)
+    table = patch_roles(context.handle, pairs) if pairs else nothing()
+    return {"patch": table, "patch_skipped": skipped_table(skipped)}
 
 
 def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
@@ -203,6 +88,6 @@ def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     try:
         table, skipped = probe_layers(data, target="answer_side", seed=context.options.seed), []
     except LatentKTError as error:
-        table = _nothing()
+        table = nothing()
         skipped = [{"stage": "probes", "item": "all", "which": "", "order": "", "reason": error.what}]
-    return {"probe": table, "probe_skipped": _skipped(skipped)}
+    return {"probe": table, "probe_skipped": skipped_table(skipped)}

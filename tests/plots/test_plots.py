@@ -15,6 +15,7 @@ from latentkt import plots
 from latentkt.errors import DataError
 from latentkt.plots.summaries import first_option, interval_of, intervals, item_minus_control, right_answers
 from latentkt.stats import cluster_interval
+from latentkt.trapqa.running import evidence
 from tests import result_tables
 
 FIGURES = [
@@ -25,13 +26,15 @@ FIGURES = [
     (plots.lens_trajectory, "lens"),
     (plots.patch_by_role, "patch"),
     (plots.probe_by_layer, "probe"),
+    (plots.evidence_by_item, "evidence"),
 ]
 each_figure = pytest.mark.parametrize("function, name", FIGURES, ids=lambda value: getattr(value, "__name__", value))
 
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, pd.DataFrame]:
-    return {name: make() for name, make in result_tables.TABLES.items()}
+    made = {name: make() for name, make in result_tables.TABLES.items()}
+    return {**made, "evidence": evidence(made["trapqa"])}
 
 
 @each_figure
@@ -63,7 +66,13 @@ def test_a_figure_repeats_to_the_byte(tables):
 
 @each_figure
 def test_a_missing_column_is_named_and_more_columns_do_not_matter(function, name, tables):
-    needed = {"answers": "log_odds", "lens": "position", "patch": "effect", "probe": "bag_score"}[name]
+    needed = {
+        "answers": "log_odds",
+        "lens": "position",
+        "patch": "effect",
+        "probe": "bag_score",
+        "evidence": "dominance",
+    }[name]
     with pytest.raises(DataError, match=f"table '{name}' lacks columns: {needed}"):
         function(tables[name].drop(columns=needed))
     with pytest.raises(DataError, match="no rows"):
@@ -152,3 +161,12 @@ def test_one_item_or_one_family_is_drawn_without_an_interval(tables):
     plots.to_svg(plots.lens_trajectory(tables["lens"][tables["lens"]["item"] == "nobel_physics-0"]))
     plots.to_svg(plots.patch_by_role(tables["patch"][tables["patch"]["item"] == "timing_order-0"]))
     plots.to_svg(plots.probe_by_layer(tables["probe"][tables["probe"]["fold"] == 0]))
+
+
+def test_points_below_the_diagonal_are_items_whose_question_speaks_for_y_star(tables):
+    table = tables["evidence"]
+    figure = plots.evidence_by_item(table)
+    below = int((table["dominance"] < table["neutral_dominance"]).sum())
+    assert f"{below} of {len(table)} points lie below the diagonal" in figure.get_supxlabel().replace("\n", " ")
+    drawn = np.concatenate([np.asarray(points.get_offsets()) for points in figure.axes[0].collections])
+    np.testing.assert_allclose(np.sort(drawn[:, 0] - drawn[:, 1]), np.sort(table["evidence"]))

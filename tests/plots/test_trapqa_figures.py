@@ -23,11 +23,15 @@ def rates(**columns):
 
 
 TABLES = {
-    "trapqa_errors": rates(names_rate_pct=[20.0, 5.0], names_n=[50, 50], profiles_rate_pct=[3.0, np.nan], profiles_n=[9, 0]),
+    "trapqa_errors": rates(
+        names_rate_pct=[20.0, 5.0], names_n=[50, 50], profiles_rate_pct=[3.0, np.nan], profiles_n=[9, 0]
+    ),
     "trapqa_probe_states": rates(
         both_wrong_rate_pct=[4.0, 3.0], one_wrong_rate_pct=[30.0, 25.0], neither_wrong_rate_pct=[np.nan, 50.0]
     ),
-    "trapqa_fame": rates(n=[50, 50], hall_wrong_more_famous_pct=[9.0, 8.0], hall_wrong_not_more_famous_pct=[14.0, 12.0]),
+    "trapqa_fame": rates(
+        n=[50, 50], hall_wrong_more_famous_pct=[9.0, 8.0], hall_wrong_not_more_famous_pct=[14.0, 12.0]
+    ),
     "trapqa_calibration": rates(n=[30, 20], confidence=[85.0, 95.0], accuracy_pct=[60.0, 70.0]),
     "trapqa_consensus": pd.DataFrame(
         {
@@ -54,7 +58,9 @@ def test_a_figure_has_title_caption_and_axes_with_units(name):
 @each
 def test_a_missing_column_or_row_is_refused(name):
     with pytest.raises(DataError, match="lacks columns"):
-        getattr(plots, name)(TABLES[name].drop(columns=TABLES[name].columns[-1].removesuffix("_high").removesuffix("_low")))
+        getattr(plots, name)(
+            TABLES[name].drop(columns=TABLES[name].columns[-1].removesuffix("_high").removesuffix("_low"))
+        )
     with pytest.raises(DataError, match="no rows"):
         getattr(plots, name)(TABLES[name].head(0))
 

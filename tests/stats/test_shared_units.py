@@ -48,7 +48,10 @@ def test_a_share_without_repeats_is_wilsons(hits, n):
 def test_a_question_asked_twice_with_one_answer_counts_once():
     rng = np.random.default_rng(0)
     values = rng.random(400) < 0.3
-    once, twice = clustered_share(values, np.arange(400)), clustered_share(np.repeat(values, 2), np.repeat(np.arange(400), 2))
+    once, twice = (
+        clustered_share(values, np.arange(400)),
+        clustered_share(np.repeat(values, 2), np.repeat(np.arange(400), 2)),
+    )
     assert (twice.low, twice.high) == pytest.approx((once.low, once.high), abs=1e-4)
     wrong = wilson(2 * int(values.sum()), 800)
     assert twice.high - twice.low > 1.3 * (wrong.high - wrong.low)

@@ -35,8 +35,7 @@ WORDS = {
 READING = (
     "Evidence is dominance after the options alone minus dominance after the whole prompt: what the question itself "
     "adds in favour of y*. The options alone are not assumed to be neutral; they are measured, with the same strings "
-    "in the "
-    "same order, so length and wording of the answers cancel in the difference."
+    "in the same order, so length and wording of the answers cancel in the difference."
 )
 LIMITS = (
     "What these numbers can show of a small model: whether one of two strings is likelier to it by itself, and whether "

@@ -173,9 +173,8 @@ def _write(
     Samples are drawn one prompt at a time, each from a seed of its own, so that they do not depend on what else is
     asked or where a run was stopped.
     """
-    groups: Iterable[list[int]] = (
-        [[n] for n in range(len(prompts))] if options.temperature else [[*range(len(prompts))]]
-    )
+    everything = list(range(len(prompts)))
+    groups = [[n] for n in everything] if options.temperature else [everything]
     found: dict[int, tuple[str, Reply]] = {}
     for group in groups:
         seed = hashlib.sha256(f"{options.seed} {keys[group[0]]}".encode()).digest()[:7]

@@ -12,7 +12,7 @@ from latentkt.trapqa.matching import read_confidence
 from latentkt.trapqa.running.inspect_samples import first_reply, match_reply, question_of
 from latentkt.trapqa.running.journal import meta_path, now, write_meta
 from latentkt.trapqa.running.making import ProbeAnswer, answer_record, probe_answer, probe_record
-from latentkt.trapqa.running.questions import Question
+from latentkt.trapqa.running.questions import Question, Skipped, grouped
 from latentkt.trapqa.running.records import Record, check_unique, join_probes, write_records
 
 if TYPE_CHECKING:
@@ -164,9 +164,15 @@ def _confidence(sample: EvalSample) -> str | None:
 
 
 def _setting(log: EvalLog) -> str:
-    config = log.eval.model_generate_config
-    named = {name: getattr(config, name, None) for name in ("reasoning_effort", "reasoning_tokens", "effort")}
-    return " ".join([log.eval.model, *(f"{name}={value}" for name, value in named.items() if value is not None)])
+    parameters = _parameters(log)
+    named = [name for name in ("reasoning_effort", "reasoning_tokens", "effort") if name in parameters]
+    return " ".join([log.eval.model, *(f"{name}={parameters[name]}" for name in named)])
+
+
+def _parameters(log: EvalLog) -> dict[str, Any]:
+    """What was asked of the provider: the model's parameters, and over them those of the run."""
+    both = (log.eval.model_generate_config, log.plan.config)
+    return {k: v for config in both for k, v in config.model_dump(exclude_none=True, mode="json").items()}
 
 
 def _provenance(log: EvalLog, path: Path) -> dict[str, Any]:
@@ -180,7 +186,7 @@ def _provenance(log: EvalLog, path: Path) -> dict[str, Any]:
         "model_ids_returned": sorted(used),
         "model_base_url": log.eval.model_base_url,
         "model_args": _plain(log.eval.model_args),
-        "parameters": _plain(log.eval.model_generate_config.model_dump(exclude_none=True, mode="json")),
+        "parameters": _parameters(log),
         "run_id": log.eval.run_id,
         "eval_id": log.eval.eval_id,
         "created": str(log.eval.created),
@@ -206,13 +212,13 @@ def save_log_records(found: LogRecords, out: Path, *, command: Sequence[str] | N
     """
     if out.exists() or meta_path(out).exists():
         raise RunError(f"{out} exists", expected="a new file", found="records", fix="choose another name")
-    failed = [{"question_id": name, "condition": "log", "reason": reason} for name, reason in found.failed.items()]
-    session = {"read": now(), "command": list(command or []), "missing": found.missing, "skipped": failed}
-    write_records(found.records, out)
-    identity = {
-        "model": {"model": ", ".join(sorted({r.setting for r in found.records}))},
-        "logs": list(found.provenance),
+    session = {
+        "read": now(),
+        "command": list(command or []),
+        "missing": found.missing,
+        "skipped": grouped(Skipped(name, "log", reason) for name, reason in found.failed.items()),
+        "unread_confidence": list(found.unread_confidence),
     }
-    write_meta(
-        out, {"identity": identity, "sessions": [{**session, "unread_confidence": list(found.unread_confidence)}]}
-    )
+    write_records(found.records, out)
+    model = {"model": ", ".join(sorted({each["model"] for each in found.provenance}))}
+    write_meta(out, {"identity": {"model": model, "logs": list(found.provenance)}, "sessions": [session]})

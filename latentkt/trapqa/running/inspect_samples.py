@@ -10,7 +10,7 @@ from latentkt.errors import DataError, InputError
 from latentkt.trapqa.items import Candidate, Control, ProbeQuestion, TrapItem
 from latentkt.trapqa.matching import Match, Reply, match_answer, match_truth, read_reply
 from latentkt.trapqa.rendering import Order, Rendered
-from latentkt.trapqa.running.questions import Given, Orders, Question, numbered, plan_questions
+from latentkt.trapqa.running.questions import Given, Orders, Question, grouped, numbered, plan_questions
 from latentkt.trapqa.running.sources import load_source
 
 __all__ = ["FORMAT", "first_reply", "judged", "question_of", "read_fields", "samples_of"]
@@ -70,8 +70,7 @@ def samples_of(
     if not samples:
         raise InputError(f"no item of {source.name} can be asked in the condition {condition!r}")
     facts = {"items": source.name, "items_sha256": source.sha256[condition], "orders": orders, "seed": seed}
-    skipped = [asdict(each) for each in plan.skipped]
-    return samples, {"latentkt": FORMAT, "condition": condition, **facts, "skipped": skipped}
+    return samples, {"latentkt": FORMAT, "condition": condition, **facts, "skipped": grouped(plan.skipped)}
 
 
 def _metadata(question: Question, prompt: Rendered) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from latentkt.errors import InputError
 from latentkt.trapqa.chat import ChatTokenizer
@@ -23,6 +23,7 @@ __all__ = [
     "Question",
     "Skipped",
     "check_conditions",
+    "grouped",
     "numbered",
     "plan_questions",
     "seeded_order",
@@ -126,6 +127,19 @@ class Skipped:
     question_id: str
     condition: str
     reason: str
+
+
+def grouped(skipped: Iterable[Skipped]) -> list[dict[str, Any]]:
+    """Skipped items for a file: the ids of each condition and reason, in order.
+
+    Example:
+        >>> grouped([Skipped("a", "names", "too long"), Skipped("b", "names", "too long")])
+        [{'condition': 'names', 'reason': 'too long', 'question_ids': ['a', 'b']}]
+    """
+    ids: dict[tuple[str, str], list[str]] = {}
+    for each in skipped:
+        ids.setdefault((each.condition, each.reason), []).append(each.question_id)
+    return [{"condition": name, "reason": reason, "question_ids": ids[name, reason]} for name, reason in ids]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from latentkt.trapqa.rendering import Template
 from latentkt.trapqa.running.asking import ask
 from latentkt.trapqa.running.journal import open_journal
 from latentkt.trapqa.running.options import RunOptions
-from latentkt.trapqa.running.questions import Skipped, plan_questions
+from latentkt.trapqa.running.questions import Skipped, grouped, plan_questions
 from latentkt.trapqa.running.records import Record, join_probes
 from latentkt.trapqa.running.sources import Source, load_source
 
@@ -132,7 +132,7 @@ def run_trapqa(
             "limit": options.limit,
             "asked": asked,
             "half_written_lines": journal.dropped,
-            "skipped": [asdict(each) for each in skipped],
+            "skipped": grouped(skipped),
         }
         journal.finish(finished, session)
     return Summary(path, tuple(finished), asked, len(finished) - asked, journal.dropped, tuple(skipped))

@@ -68,9 +68,10 @@ def _skipped(provenance: Iterable[Any]) -> pd.DataFrame:
     import pandas as pd
 
     rows = {
-        (each["question_id"], f"trapqa {each['condition']}", each["reason"])
+        (question, f"trapqa {each['condition']}", each["reason"])
         for meta in provenance
         for session in (meta or {}).get("sessions", [])
         for each in session.get("skipped", [])
+        for question in each["question_ids"]
     }
     return pd.DataFrame(sorted(rows), columns=["item", "stage", "reason"]).astype("str")

@@ -75,7 +75,9 @@ def built_in():
 def scores_of(items, known):
     names = list(dict.fromkeys(side.text for item in items for side in (item.correct, item.shortcut)))
     values = [known(i) for i in range(len(names))]
-    return pd.DataFrame({"name": [name.upper() for name in names], "fame": values}), dict(zip(names, values, strict=True))
+    return pd.DataFrame({"name": [name.upper() for name in names], "fame": values}), dict(
+        zip(names, values, strict=True)
+    )
 
 
 def test_fame_is_joined_by_name_whatever_its_spelling_and_missing_for_both_sides_where_one_is(built_in):

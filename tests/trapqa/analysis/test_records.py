@@ -40,7 +40,10 @@ def test_the_papers_words_are_read(tmp_path):
 @pytest.mark.parametrize(
     "row, message",
     [
-        (base(confidence="about 80%"), "line 2: question 'q2': confidence is 'about 80%', expected a number from 0 to 100"),
+        (
+            base(confidence="about 80%"),
+            "line 2: question 'q2': confidence is 'about 80%', expected a number from 0 to 100",
+        ),
         (base(confidence=101), "expected a number from 0 to 100"),
         (base(confidence=True), "expected a number from 0 to 100"),
         (base(answer="Marie Curie"), "answer is 'Marie Curie', expected one of correct, shortcut, distractor, off"),
