@@ -1,4 +1,4 @@
-"""Stages that look inside the network beyond lens, role patching and probes: attribution, heads, placebos, components."""
+"""Stages that look inside the network beyond lens, role patching and probes: attribution, placebos, components."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from latentkt.errors import LatentKTError
 from latentkt.study.work import Cells, Tables, _runs, _skipped
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from latentkt.internals.lens import LensRun
     from latentkt.models import Pair
     from latentkt.study.context import Context
@@ -22,20 +20,23 @@ _COMPONENTS = ("attn_out", "mlp_out")
 def attribution(context: Context, cells: Cells) -> Tables:
     """Direct logit attribution of items and controls, and the head table. About one forward pass a prompt."""
     from latentkt.internals import attribute, head_table
+    from latentkt.internals.runs import with_columns
 
     skipped: list[dict[str, Any]] = []
     runs = list(_runs(context, cells, ("item", "control"), "attribution", skipped))
     tables = {"attribution": attribute(context.handle, runs), "heads": head_table(context.handle, runs)}
+    tables = {name: with_columns(table, name) for name, table in tables.items()}
     return {**tables, "attribution_skipped": _skipped(skipped)}
 
 
 def placebo(context: Context, cells: Cells) -> Tables:
     """Patches of resid_post by role from matched donors: what `patch` is held against. Costs what `patching` costs."""
     from latentkt.internals import placebo_roles
+    from latentkt.internals.runs import with_columns
 
     pairs, skipped = _pairs(context, cells, "placebo")
     table = placebo_roles(context.handle, pairs, _pool(context, {order for _, order in cells}))
-    return {"placebo": table, "placebo_skipped": _skipped(skipped)}
+    return {"placebo": with_columns(table, "placebo"), "placebo_skipped": _skipped(skipped)}
 
 
 def effects(context: Context, batch: tuple[None, Tables]) -> Tables:
@@ -53,13 +54,14 @@ def components(context: Context, cells: Cells) -> Tables:
     import pandas as pd
 
     from latentkt.internals import engine_of, patch
+    from latentkt.internals.runs import with_columns
 
     pairs, skipped = _pairs(context, cells, "components")
     engine = engine_of(context.handle)
     by_role = patch(engine, pairs, sites=_COMPONENTS, where=("constraint", "last"))
     by_head = patch(engine, pairs, sites=("z",), where=("last",), heads=True)
     table = pd.concat([by_role, by_head], ignore_index=True) if pairs else pd.DataFrame()
-    return {"components": table, "components_skipped": _skipped(skipped)}
+    return {"components": with_columns(table, "patch"), "components_skipped": _skipped(skipped)}
 
 
 def _pairs(context: Context, cells: Cells, stage: str) -> tuple[list[Pair], list[dict[str, Any]]]:

@@ -22,9 +22,6 @@ Cells = tuple[tuple[str, str], ...]
 Tables = dict[str, "pd.DataFrame"]
 
 RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template", "condition", "right"]
-PAIR_COLUMNS = ["pair", "item", "kind", "family", "polarity", "order", "template", "direction", "base", "source"]
-CELL_COLUMNS = ["site", "layer", "role", "metric", "n_positions", "base_value", "source_value", "patched_value"]
-PATCH_COLUMNS = [*PAIR_COLUMNS, *CELL_COLUMNS, "effect", "recovery", "first_token_effect"]
 PROBE_COLUMNS = [
     "target",
     "layer",
@@ -114,6 +111,8 @@ def patching(context: Context, cells: Cells) -> Tables:
     import pandas as pd
 
     from latentkt.internals import pairs_of_item, patch_roles
+    from latentkt.internals.pairs import PAIR_COLUMNS
+    from latentkt.internals.patching import COLUMNS
 
     skipped: list[dict[str, Any]] = []
     pairs: list[Pair] = []
@@ -131,7 +130,8 @@ def patching(context: Context, cells: Cells) -> Tables:
             reason = error.what
         if reason:
             skipped.append({"stage": "patching", "item": item_id, "which": "pair", "order": order, "reason": reason})
-    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame({name: [] for name in PATCH_COLUMNS})
+    columns = ["pair", *PAIR_COLUMNS, *COLUMNS]
+    table = patch_roles(context.handle, pairs) if pairs else pd.DataFrame({name: [] for name in columns})
     return {"patch": table, "patch_skipped": _skipped(skipped)}
 
 
