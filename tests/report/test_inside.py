@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.internals.test_effects import simulated
-from tests.plots.test_inside import attribution
 
 from latentkt.internals import effects_against_placebo
 from latentkt.report.sections import attribution as attribution_section
 from latentkt.report.sections import placebo as placebo_section
+from tests.internals.test_effects import simulated
+from tests.plots.test_inside import attribution
 
 BOTH = ("correct_first", "shortcut_first")
 

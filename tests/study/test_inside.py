@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from tests.internals.test_runs import same_length
-from tests.models.tiny import tiny_handle
-
 from latentkt.internals.runs import _COLUMNS
 from latentkt.study import inside
 from latentkt.trapqa import builtin_items
+from tests.internals.test_runs import same_length
+from tests.models.tiny import tiny_handle
 
 
 def context_of(items):

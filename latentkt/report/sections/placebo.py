@@ -18,9 +18,9 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Patching against placebo"
 INTRO = (
-    "Putting anything into a run moves its answer. So each patch is held against a placebo: the same cell, patched from "
-    "another item of the same family, polarity, option order and span length in whose prompt the same side is right. What "
-    "is tested is effect minus placebo effect."
+    "Putting anything into a run moves its answer. So each patch is held against a placebo: the same cell, patched "
+    "from another item of the same family, polarity, option order and span length in whose prompt the same side is "
+    "right. What is tested is effect minus placebo effect."
 )
 COLUMNS = ("direction", "site", "role", "layer", "effect", "placebo", "difference (nats)", "p, all cells", "items")
 
@@ -94,7 +94,7 @@ def _note(cells: pd.DataFrame) -> str:
     parts = [f"Up to {plural(without, 'item')} of a cell have no matched donor and are left out of the difference."]
     if same:
         parts.append(
-            f"At {', '.join(same)} item and control are the same for some items (the tokens stand in front of their first "
-            "difference): the effect is 0 whatever the model does, and is not tested."
+            f"At {', '.join(same)} item and control are the same for some items (the tokens stand in front of their "
+            "first difference): the effect is 0 whatever the model does, and is not tested."
         )
     return " ".join(parts)
