@@ -1,4 +1,4 @@
-"""How fast are exact patch sweeps, next to TransformerLens, nnsight and plain hooks? One run, one thread, CPU time.
+"""How fast are exact patch sweeps, next to TransformerLens, nnsight and plain hooks? One run, one thread.
 
     python experiments/benchmarks/patch_sweep.py --model smollm2 --out patch_sweep.json
 
@@ -30,26 +30,25 @@ from latentkt.models import ModelHandle, Pair, encode, make_pair, open_model
 
 PEER_CELLS, REPEATS = 30, 3
 FILLER = (
-    " They like to read books, to walk along the river in the evening, and to cook for their friends. The days are "
-    "long in"
-    " summer and short in winter, and the children go to school in the morning. On Sundays the families meet in the "
-    "park,"
-    " sit in the shade of the trees, and talk about the week that has passed and the week that is to come."
+    " They like to read books, to walk along the river in the evening, and to cook for their friends. The days are"
+    " long in summer and short in winter, and the children go to school in the morning. On Sundays the families meet"
+    " in the park, sit in the shade of the trees, and talk about the week that has passed and the week that is to come."
 )
-PROMPTS = {  # name -> (base, source, y*, y_s)
-    "early 1": ("In the city of {}, people go to work each day and speak to each other in", "Paris", "Rome", " "
-    "French", " Italian"),
-    "early 2": ("A long time ago, {} sent its best young people to study in the old city of", "France", "Italy", " "
-    "Paris", " Rome"),
-    "early 3": (
-        "The old man from {} told all of his friends that he had always lived in the city of", "Japan", "Spain", " "
-        "Tokyo", " Madrid"
+COUNTRIES = ("France", "Italy", " Paris", " Rome")
+PROMPTS: dict[str, tuple[str, str, str, str, str]] = {  # name -> (text, word of the base, of the source, y*, y_s)
+    "early 1": (
+        "In the city of {}, people go to work each day and speak to each other in",
+        "Paris", "Rome", " French", " Italian",
     ),
-    "late": ("Here is a short question for you, my friend: what is the capital of {}? It is", "France", "Italy", " "
-    "Paris", " Rome"),
+    "early 2": ("A long time ago, {} sent its best young people to study in the old city of", *COUNTRIES),
+    "early 3": (
+        "The old man from {} told all of his friends that he had always lived in the city of",
+        "Japan", "Spain", " Tokyo", " Madrid",
+    ),
+    "late": ("Here is a short question for you, my friend: what is the capital of {}? It is", *COUNTRIES),
     "long": (
         "My brother and his wife moved last year to a small house in {}." + FILLER + " The capital of their country is",
-        "France", "Italy", " Paris", " Rome",
+        *COUNTRIES,
     ),
 }  # fmt: skip
 
@@ -61,6 +60,7 @@ class Clock:
     device: str
 
     def __call__(self, work: Callable[[], Any]) -> tuple[float, Any]:
+        """Seconds that the work took, and its result."""
         if self.device != "cpu":
             torch.cuda.synchronize()
         read = time.process_time if self.device == "cpu" else time.perf_counter
@@ -91,7 +91,7 @@ def peak_gflops(device: str) -> float:
 
 
 def bound_flops(handle: ModelHandle, pair: Pair, cells: list[tuple[int, int]]) -> float:
-    """Matrix products of the layers behind each cell, on the tokens behind it; of the last layer, on the last token."""
+    """Matrix products of the layers behind each cell on the tokens behind it, the last layer's on the last token."""
     c = handle.config
     kv = 2 * handle.d_model * handle.n_kv_heads * handle.d_head * 2
     token = kv + 4 * handle.d_model * handle.n_heads * handle.d_head + 6 * handle.d_model * c.intermediate_size
@@ -119,6 +119,7 @@ class Plain:
         self.handle = handle
 
     def prepare(self, pair: Pair, site: str) -> dict[int, torch.Tensor]:
+        """Values of a site in the source run, by layer."""
         keys = [(site, layer) for layer in range(self.handle.n_layers)]
         values = engine_of(self.handle, "reference").values(pair.source.ids, keys)
         return {layer: value for (_, layer), value in values.items()}
@@ -126,6 +127,7 @@ class Plain:
     def cell(
         self, pair: Pair, site: str, layer: int, positions: list[int], values: torch.Tensor, head: int | None
     ) -> float:
+        """Metric of one cell."""
         arch = self.handle.arch
         modules = {"resid_post": arch.layers[layer], "attn_out": arch.attention(layer), "mlp_out": arch.mlp(layer)}
         module = arch.out_proj(layer) if site == "z" else modules[site]
@@ -154,6 +156,7 @@ class Plain:
         return float(logits[pair.answers.correct_ids[0]] - logits[pair.answers.shortcut_ids[0]])
 
     def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
+        """Metric of each (layer, position) cell."""
         values = self.prepare(pair, "resid_post")
         return [self.cell(pair, "resid_post", layer, [p], values[layer], None) for layer, p in cells]
 
@@ -165,6 +168,7 @@ class TransformerLens:
         self.bridge = engine_of(handle, "transformer_lens")._bridge
 
     def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
+        """Metric of each (layer, position) cell."""
         from transformer_lens import patching
 
         bridge = self.bridge
@@ -198,6 +202,7 @@ class NNsight:
         self.traced = nnsight.NNsight(self.engine._model)
 
     def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
+        """Metric of each (layer, position) cell."""
         import nnsight
 
         keys = [("resid_post", layer) for layer in range(self.handle.n_layers)]
@@ -230,6 +235,7 @@ def own(
 
 
 def values_at(table: pd.DataFrame, cells: list[tuple[int, int]]) -> np.ndarray:
+    """The library's values at the peers' cells."""
     found = table.set_index(["layer", "position"])["patched_value"]
     return np.array([found[layer, float(position)] for layer, position in cells])
 
@@ -364,10 +370,11 @@ def two_span_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
     worst = max(abs(index[p.name, role, layer] - value) for (p, role, layer), value in zip(cells, found, strict=True))
     fixed = {"sweep": "resid_post, 8 items x 2 spans x layers", "pair": "8 long", "tokens": len(pairs[0].base.ids)}
     fixed |= {"cells": len(every), "largest_difference": worst}
+    scaled = theirs * len(every) / len(cells)
     return [
         {**fixed, "what": "latentkt", "seconds": seconds},
-        {**fixed, "what": "plain hooks, one forward a cell", "seconds": theirs * len(every) / len(cells), "scaled_from": len(cells)},
-    ]  # fmt: skip
+        {**fixed, "what": "plain hooks, one forward a cell", "seconds": scaled, "scaled_from": len(cells)},
+    ]
 
 
 def ratios(rows: list[dict[str, Any]]) -> list[str]:

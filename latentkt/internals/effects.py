@@ -74,8 +74,7 @@ def _joined(effects: pd.DataFrame, placebo: pd.DataFrame) -> pd.DataFrame:
             )
     right = placebo[[*keys, "effect"]].rename(columns={"effect": "placebo"})
     joined = effects.merge(right, on=keys, how="left", validate="one_to_one")
-    unchanged = joined["unchanged"] if "unchanged" in joined else False
-    joined["unchanged"] = unchanged
+    joined["unchanged"] = joined.get("unchanged", False)
     joined["difference"] = np.where(joined["unchanged"], np.nan, joined["effect"] - joined["placebo"])
     return joined
 

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["DIRECTIONS", "encode_run", "item_run", "pairs_of_item"]
 
+RUN_COLUMNS = (
+    "item", "kind", "family", "polarity", "which", "order", "template", "condition", "right", "first_option_is_correct",
+)  # fmt: skip
+"""Meta of `item_run`."""
+PAIR_COLUMNS = (
+    "item", "kind", "family", "polarity", "order", "template", "direction", "base", "source", "base_right",
+    "source_right",
+)  # fmt: skip
+"""Meta of `pairs_of_item`."""
 DIRECTIONS = {"control_to_item": ("item", "control"), "item_to_control": ("control", "item")}
 """Direction -> (base, source): activations go from the source run into the base run."""
 

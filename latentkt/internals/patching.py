@@ -29,6 +29,13 @@ MIN_GAP = 0.5
 """Nats between the two runs below which a recovery would divide by noise and is NaN."""
 
 ROLES = ("shortcut", "constraint", "last")
+COLUMNS = (
+    "engine", "dtype", "window", "source_kind", "metric", "shifted", "base_value", "source_value", "frame",
+    "self_patch_error", "full_patch_error", "site", "layer", "role", "position", "token", "head", "n_positions",
+    "unchanged", "patched_value", "effect", "recovery", "first_token_effect", "patched_logp_correct",
+    "patched_logp_shortcut",
+)  # fmt: skip
+"""Columns behind `pair` and the pair's meta."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from latentkt.errors import InputError, LatentKTError
 from latentkt.internals.attribution import attribute, head_table
 from latentkt.internals.engines import engine_of
 from latentkt.internals.lens import LensRun, answer_lens, token_lens
-from latentkt.internals.pairs import item_run, pairs_of_item
-from latentkt.internals.patching import ROLES, patch
+from latentkt.internals.pairs import PAIR_COLUMNS, RUN_COLUMNS, item_run, pairs_of_item
+from latentkt.internals.patching import COLUMNS, ROLES, patch
 from latentkt.internals.placebo import placebo_roles
 
 if TYPE_CHECKING:
@@ -27,10 +27,24 @@ if TYPE_CHECKING:
     from latentkt.models import ModelHandle, Pair
     from latentkt.trapqa import TrapItem
 
-__all__ = ["attribute_items", "lens_items", "patch_items"]
+__all__ = ["attribute_items", "lens_items", "patch_items", "with_columns"]
 
 ORDERS = ("correct_first", "shortcut_first")
 Tables = dict[str, "pd.DataFrame"]
+_LENS = ("lens", "position", "layer", "logp_correct", "logp_shortcut", "log_odds", "first_token_log_odds", "p_correct")
+_TOKENS = ("lens", "layer", "position", "token", "role", "first_token_log_odds", "p_correct", "p_shortcut")
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "lens": (*RUN_COLUMNS, *_LENS, "p_shortcut", "rank_correct", "rank_shortcut", "kl_to_final"),
+    "lens_tokens": (*RUN_COLUMNS, *_TOKENS, "rank_correct", "rank_shortcut", "top_token", "p_top", "kl_to_final"),
+    "attribution": (
+        *RUN_COLUMNS, "component", "layer", "head", "contribution", "norm", "difference", "completeness_error",
+    ),
+    "heads": (
+        *RUN_COLUMNS, "layer", "head", "role", "attention", "ov_effect", "contribution", "direct_effect", "difference",
+    ),
+    "patch": ("pair", *PAIR_COLUMNS, *COLUMNS),
+    "placebo": ("pair", *PAIR_COLUMNS, *COLUMNS, "donor"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -224,6 +238,13 @@ def _effects(run: Any) -> None:
         run.save("effects", effects_against_placebo(effects, placebo))
 
 
+def with_columns(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A table without rows has the columns of its kind, too."""
+    import pandas as pd
+
+    return table if len(table) else pd.DataFrame(columns=list(_COLUMNS[name]))
+
+
 def _work(
     job: _Job,
     names: tuple[str, ...],
@@ -259,7 +280,7 @@ def _work(
             bench.skipped.clear()
             tables = measure(bench, *cells[batch])
             for name in names:
-                run.write(name, batch, tables[name])
+                run.write(name, batch, with_columns(tables[name], name))
             columns = ["item", "which", "order", "reason"]
             run.write(skipped_name, batch, pd.DataFrame(bench.skipped, columns=columns).astype("str"))
             stage.advance()

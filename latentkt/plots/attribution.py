@@ -95,7 +95,7 @@ def attribution_bars(attribution: pd.DataFrame, *, blocks: int = 5, caption: str
         rows = intervals(inside, "contribution", ["rank", "part"]).sort_values("rank")
         sums = inside.groupby(["item", "family", "order"], observed=True)["contribution"].sum().reset_index()
         total = intervals(sums.assign(part="sum = logit difference"), "contribution", ["part"]).iloc[0]
-        places = list(range(len(rows))) + [len(rows) + 0.4]
+        places = [*range(len(rows)), len(rows) + 0.4]
         values = [*rows["value"], total["value"]]
         lows, highs = [*rows["low"], total["low"]], [*rows["high"], total["high"]]
         colours = [LOOKS["shortcut"].color if value < 0 else LOOKS["constraint"].color for value in rows["value"]]

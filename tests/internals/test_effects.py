@@ -1,4 +1,4 @@
-"""Placebos are matched as defined; intervals cover and false positives stay at their level."""
+"""Placebos are matched as defined; with the built-in families intervals cover and false positives stay at level."""
 
 from __future__ import annotations
 

@@ -65,6 +65,26 @@ def test_patching_of_items_with_placebos(items, tmp_path):
         patch_items(handle, tmp_path / "patch", **options)
 
 
+def test_tables_without_rows_have_the_columns_of_those_with_rows(items, tmp_path):
+    """One item that cannot be paired stands before two that can: the parts must still fit together."""
+    from latentkt.internals.runs import _COLUMNS
+    from latentkt.trapqa import load_items
+
+    handle = tiny_handle("llama")
+    known = load_items(items)
+    shifted = next(item for item in builtin_items("scientist") if item.id not in {one.id for one in known})
+    path = tmp_path / "mixed.jsonl"
+    save_items(ItemSet(items=(shifted, *known.items[:1]), patterns=known.patterns), path)
+    options = {"items": str(path), "template": "plain", "orders": ("correct_first",)}
+    run = load_run(patch_items(handle, tmp_path / "patch", layers=[0], roles=("last",), **options))
+    assert list(run.tables["patch_skipped"]["item"]) == [shifted.id] and len(run.tables["patch"]) == 2
+    run_lens = load_run(lens_items(handle, tmp_path / "lens", tokens=True, **options))
+    run_dla = load_run(attribute_items(handle, tmp_path / "dla", **options))
+    for name, table in {**run.tables, **run_lens.tables, **run_dla.tables}.items():
+        if name in _COLUMNS:
+            assert tuple(table.columns) == _COLUMNS[name], name
+
+
 def engine_handle(handle):
     return engine_of(handle).handle
 

@@ -90,8 +90,8 @@ def test_the_head_grid_hatches_heads_that_do_not_exist():
 def test_the_largest_heads_are_listed_with_intervals():
     rng = np.random.default_rng(1)
     rows = [
-        {"item": f"{family}{i}", "family": family, "layer": 0, "head": head, "role": role, "attention": 0.5, "ov_effect": 1.0,
-         "contribution": rng.normal(3.0 if (head, role) == (2, "last") else 0.0, 0.1)}
+        {"item": f"{family}{i}", "family": family, "layer": 0, "head": head, "role": role, "attention": 0.5,
+         "ov_effect": 1.0, "contribution": rng.normal(3.0 if (head, role) == (2, "last") else 0.0, 0.1)}
         for family in "abc" for i in range(2) for head in range(4) for role in ("constraint", "last")
     ]  # fmt: skip
     found = plots.largest_heads(pd.DataFrame(rows), count=2).iloc[0]
@@ -100,8 +100,9 @@ def test_the_largest_heads_are_listed_with_intervals():
 
 def test_effects_are_drawn_with_rings_where_they_differ():
     rows = [
-        {"direction": "control_to_item", "site": "z", "layer": layer, "role": "last", "difference": value, "low": value - 1,
-         "high": value + 1, "n_items": 8, "n_families": 6, "verdict": "differs" if value > 1 else "not distinguishable"}
+        {"direction": "control_to_item", "site": "z", "layer": layer, "role": "last", "difference": value,
+         "low": value - 1, "high": value + 1, "n_items": 8, "n_families": 6,
+         "verdict": "differs" if value > 1 else "not distinguishable"}
         for layer, value in enumerate([0.1, 2.0, 0.3])
     ]  # fmt: skip
     axes = plots.effects_by_role(pd.DataFrame(rows), site="z").axes[0]

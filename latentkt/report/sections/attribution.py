@@ -19,10 +19,8 @@ __all__ = ["TITLE", "section"]
 TITLE = "Direct logit attribution"
 INTRO = (
     "The residual stream that is read for the answer is a sum of what embedding, heads and MLPs wrote. Each part's "
-    "number "
-    "is what it adds directly to logit(y*) − logit(y_s) at the first token in which the answers differ; what a part "
-    "does "
-    "through later parts stands in their numbers."
+    "number is what it adds directly to logit(y*) − logit(y_s) at the first token in which the answers differ; what a "
+    "part does through later parts stands in their numbers."
 )
 COLUMNS = ("layer", "head", "attends to", "attention (%)", "effect of full attention (nats)", "contribution (nats)")
 

@@ -19,10 +19,8 @@ __all__ = ["TITLE", "section"]
 TITLE = "Patching against placebo"
 INTRO = (
     "Putting anything into a run moves its answer. So each patch is held against a placebo: the same cell, patched "
-    "from "
-    "another item of the same family, polarity, option order and span length in whose prompt the same side is right. "
-    "What "
-    "is tested is effect minus placebo effect."
+    "from another item of the same family, polarity, option order and span length in whose prompt the same side is "
+    "right. What is tested is effect minus placebo effect."
 )
 COLUMNS = ("direction", "site", "role", "layer", "effect", "placebo", "difference (nats)", "p, all cells", "items")
 
@@ -97,7 +95,6 @@ def _note(cells: pd.DataFrame) -> str:
     if same:
         parts.append(
             f"At {', '.join(same)} item and control are the same for some items (the tokens stand in front of their "
-            f"first "
-            "difference): the effect is 0 whatever the model does, and is not tested."
+            "first difference): the effect is 0 whatever the model does, and is not tested."
         )
     return " ".join(parts)
