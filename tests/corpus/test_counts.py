@@ -85,3 +85,12 @@ def test_sentences_equal_the_oracle(text):
 )
 def test_sentences_by_hand(text, sentences):
     assert len(sentence_starts(text)) == sentences
+
+
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+def test_a_task_lies_wholly_within_the_window(kernel):
+    patterns = {"keys": {"k": ["key"]}, "tasks": {"t": ["one two"], "u": ["three"]}}
+    texts = ["one two x key", "key x one two", "key one two", "three key", "key", "three"]
+    counts = count_texts(texts, patterns, windows=[1, 2, 3], kernel=kernel)
+    assert [counts.pair("k:t", f"window:{n}") for n in (1, 2, 3)] == [0, 1, 3]
+    assert counts.pair("k:u", "window:1") == 1  # never across documents

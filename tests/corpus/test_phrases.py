@@ -121,3 +121,9 @@ def test_bounds_and_refusals(monkeypatch):
 def test_forms_without_words_do_not_hide_gaps(kernel):
     table = build_table(["a-b", "..."], Matching(), open_kernel(kernel))
     assert table.gaps and table.slot_of.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_white_space_over_whole_blocks(kernel):
+    texts = ["x" * offset + " a" + " " * length + "b" for offset in range(66) for length in (63, 64, 127, 128, 200)]
+    assert count_phrases(["a b"], texts=texts, kernel=kernel).occurrences.tolist() == [len(texts)]

@@ -153,3 +153,10 @@ def test_auto_intervals_cover():
     assert 0.92 <= many[:, 1].mean() <= 0.99
     assert np.nanmedian(many[:, 4]) <= 1.3
     assert many[:, 2].mean() < 0.7  # taking mentions for independent does not cover
+
+
+def test_few_clusters_take_students_critical_value():
+    pairs = [(9, 1), (1, 6), (8, 2), (2, 9), (12, 3)]
+    result = log_ratio(_bursty(pairs), 0, 1, method="cluster")
+    half = (result.high - result.low) / 2
+    assert half == pytest.approx(stats.t.ppf(0.975, 4) * result.se_cluster)
