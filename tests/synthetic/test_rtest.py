@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
+from latentkt.cli import main
 from latentkt.errors import InputError
 from latentkt.keytask import bound_ratio
-from latentkt.synthetic import PathStream, RTestConfig, make_path_world, path_model, run_r_test, verdict
+from latentkt.results import load_run
+from latentkt.synthetic import PathStream, RTestConfig, make_path_world, path_model, verdict
 from latentkt.synthetic.rstream import answer_chance
 from latentkt.synthetic.rtest import (
     PREDICTIONS,
@@ -182,8 +184,13 @@ def test_worlds_are_data(corpus):
     assert path_world_from_dict(json.loads(world.to_json())) == world
 
 
-def test_a_short_run_writes_its_tables(tmp_path):
-    settings = {"keys": 8, "epochs": 1, "steps": 10, "batch": 32, "ambiguous_share": 0.4}
-    run = run_r_test(seeds=[0], settings=settings, out=tmp_path / "run")
-    assert {"r_design", "r_exact", "r_answers", "training", "r_fits"} <= set(run.tables)
+def test_a_short_run_writes_its_tables(tmp_path, capsys):
+    settings = ["keys=8", "epochs=1", "steps=10", "batch=32", "ambiguous_share=0.4"]
+    command = ["synthetic", "r-test", "--seeds", "0", "--out", str(tmp_path / "run"), "--set", *settings]
+    assert main(command) == 0
+    assert capsys.readouterr().out.count("prediction c_R") == 4
+    run = load_run(tmp_path / "run")
+    assert {"r_design", "r_exact", "r_answers", "training", "networks", "r_fits"} == set(run.tables)
     assert {item.corpus for item in verdict(run.tables["r_fits"])} == set(PREDICTIONS)
+    assert (run.path / "figures" / "r_coefficients.svg").exists()
+    assert "pair-neutral" in (run.path / "report.html").read_text(encoding="utf-8")
