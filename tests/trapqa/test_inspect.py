@@ -157,6 +157,17 @@ def test_a_question_that_was_asked_twice_is_refused_by_id(log, tmp_path):
         records_from_log(tmp_path / "twice.eval")
 
 
+def test_a_provider_that_does_not_tell_leaves_the_flag_open(log, tmp_path):
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    local = read_eval_log(log.location)
+    local.eval.model = "hf/smollm2"
+    write_eval_log(local, str(tmp_path / "local.eval"))
+    found = records_from_log(tmp_path / "local.eval")
+    assert {record.meta["truncated"] for record in found.records} == {None}
+    assert any(f"{N} of which the provider does not say" in line for line in found.lines())
+
+
 def test_logs_of_other_tasks_are_refused(log, tmp_path):
     from inspect_ai.log import read_eval_log, write_eval_log
 

@@ -66,6 +66,14 @@ def test_swapping_the_candidates_swaps_the_answers():
         ("Arthur S. Eddington", "correct", "exact"),
         ("Oh sure, Einstein.", "off", "ironic"),
         ("Einsteinium", "off", "none"),
+        ("The answer is Einstein or Eddington.", "off", "none"),
+        ("I don't think the answer is Einstein.", "off", "none"),
+        ("It is not true that the answer is Einstein; it is Eddington.", "correct", "stated"),
+        ("I doubt it is Eddington. My choice is Einstein.", "shortcut", "stated"),
+        ("Without a doubt the answer is Einstein.", "shortcut", "stated"),
+        ("The one who did not win it is Eddington.", "correct", "stated"),
+        ("Although Einstein is more famous, Eddington is the right answer.", "correct", "stated"),
+        ("The winner of 1921 was Einstein, so the answer is Eddington.", "correct", "stated"),
     ],
 )
 def test_rules(reply, answer, rule):

@@ -89,6 +89,13 @@ _NOT = (
 )
 # No copula in between: "the one who never won is X" gives X.
 _DENIED_BEFORE = re.compile(rf"{_NOT}(?:(?! is | was | must be |'s |: )[^@])*(?P<at>{_ANY})")
+# "I don't think the answer is X": the claim is denied, copula and all.
+_DENIED_CLAIM = re.compile(
+    rf"(?:{_NOT}(?: \w+ly| quite| that)? (?:true|the case|correct|right|likely|sure|certain|convinced|think|"
+    r"believe|say|see)|"
+    r"\bno way\b|(?<!no )(?<!a )(?<!any )(?<!without )\bdoubt\b|\bwrong to (?:say|think|assume)\b)"
+    rf"[^@]*(?P<at>{_ANY})"
+)
 _BE = r"(?: is| was| can| could| would| be|'s)*"
 _DENIED_AFTER = re.compile(
     rf"(?P<at>{_ANY})\"?{_BE}(?: therefore| thus| clearly)?"
@@ -163,7 +170,7 @@ def _part_events(part: str, *, actions: bool) -> Iterator[Event]:
         if _RETRACTED.search(clause):
             yield Event("retract")
         if start <= aside and "@" in clause:
-            within = part[: max(stop, 0)] if _is_label(part[:start]) else clause
+            within = part[:stop] if _is_label(part[:start]) else clause
             shown = within if aside >= stop else part[start:aside]
             yield from _clause_events(shown.strip(" ,()"), actions=actions)
         start = stop + 1
@@ -175,7 +182,11 @@ def _is_label(before: str) -> bool:
 
 
 def _clause_events(clause: str, *, actions: bool) -> Iterator[Event]:
-    denied = {match["at"][1] for pattern in (_DENIED_BEFORE, _DENIED_AFTER) for match in pattern.finditer(clause)}
+    denied = {
+        match["at"][1]
+        for pattern in (_DENIED_BEFORE, _DENIED_CLAIM, _DENIED_AFTER)
+        for match in pattern.finditer(clause)
+    }
     yield from (Event("deny", name) for name in sorted(denied))
     given: dict[str, int] = {}
     for pattern, strength in _STRENGTH:

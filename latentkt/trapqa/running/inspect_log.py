@@ -18,6 +18,9 @@ from latentkt.trapqa.running.records import Record, check_unique, join_probes, w
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
 
+_SILENT = ("hf/",)
+"""Providers that say "stop" where a limit cut the reply off, too, and count padding as tokens: it cannot be told."""
+
 __all__ = ["LogRecords", "records_from_log", "save_log_records"]
 
 
@@ -42,8 +45,10 @@ class LogRecords:
     def lines(self) -> list[str]:
         """What was read, in a few lines of text."""
         off = sum(record.answer == "off" for record in self.records)
-        cut = sum(bool(record.meta.get("truncated")) for record in self.records)
-        found = [f"{len(self.records)} records; {off} off-option, {cut} cut off by a limit"]
+        answers = [record.meta.get("truncated") for record in self.records if record.condition != "probes"]
+        found = [f"{len(self.records)} records; {off} off-option, {answers.count(True)} cut off by a limit"]
+        untold = answers.count(None)
+        found += [f"  {untold} of which the provider does not say whether a limit cut them off"] if untold else []
         found += [f"  no record of {name}: {error}" for name, error in self.failed.items()]
         found += [f"  {self.missing} samples are not in the log"] if self.missing else []
         found += [f"  confidence of {name} is no number from 0 to 100" for name in self.unread_confidence]
@@ -82,7 +87,8 @@ def records_from_log(*paths: str | Path, setting: str | None = None, partial: bo
         failed |= {str(sample.id): sample.error.message for sample in samples if sample.error}
         answered = [sample for sample in samples if not sample.error]
         _refuse_epochs(answered, path)
-        found, vague = _records(answered, name, path)
+        tells = not log.eval.model.startswith(_SILENT)
+        found, vague = _records(answered, name, path, tells=tells)
         records += found
         unread += vague
         provenance.append(_provenance(log, path))
@@ -129,7 +135,7 @@ def _refuse_epochs(samples: Sequence[EvalSample], path: Path) -> None:
         )
 
 
-def _records(samples: Sequence[EvalSample], setting: str, path: Path) -> tuple[list[Record], list[str]]:
+def _records(samples: Sequence[EvalSample], setting: str, path: Path, *, tells: bool) -> tuple[list[Record], list[str]]:
     records: list[Record] = []
     unread: list[str] = []
     probes: dict[str, tuple[Question, list[ProbeAnswer]]] = {}
@@ -145,7 +151,7 @@ def _records(samples: Sequence[EvalSample], setting: str, path: Path) -> tuple[l
             mine.append(probe_answer(question.item, probe.role, reply, raw))
             continue
         _, _, match = match_reply(question, metadata, reply)
-        meta = {"mode": "generate", "rule": match.rule, "truncated": match.truncated}
+        meta = {"mode": "generate", "rule": match.rule, "truncated": match.truncated if tells else None}
         said = _confidence(sample)
         confidence = None
         if said is not None:
