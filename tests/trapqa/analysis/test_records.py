@@ -66,7 +66,7 @@ def test_a_wrong_value_is_refused_by_line_and_question(tmp_path, row, message):
 def test_a_line_that_is_no_record_is_refused(tmp_path, text):
     path = write(tmp_path / "a.jsonl", [base()])
     path.write_text(path.read_text() + text)
-    with pytest.raises(DataError, match="a.jsonl, line 2"):
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2"):
         read_records(path)
 
 
