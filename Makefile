@@ -44,3 +44,4 @@ study-full: setup  ## everything on everything; resumable, hours
 
 clean:  ## remove what the targets made, but the virtual environment
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+	find latentkt -name '*.nb[ic]' -delete  # compiled kernels: their cache does not see a change in what they call
