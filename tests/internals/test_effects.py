@@ -100,7 +100,7 @@ def simulated(rng, *, planted=0.0, orders=("correct_first", "shortcut_first"), n
 
 def test_null_and_planted_effects_with_the_built_in_sets_families():
     rng = np.random.default_rng(0)
-    runs, covered, false_alarms, found = 40, [], 0, 0
+    runs, covered, false_alarms, found = 30, [], 0, 0
     for _ in range(runs):
         table = effects_against_placebo(*simulated(rng))
         cells = table[table["role"] == "last"]

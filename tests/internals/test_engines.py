@@ -14,7 +14,7 @@ from tests.models.tiny import FAMILIES, MORE_FAMILIES, tiny_handle
 
 OTHERS = ("fast", "transformer_lens", "nnsight")
 MAIN = ("gpt2", "llama", "neox_parallel", "neox_sequential", "gemma2")
-REFERENCE_ONLY = [(family, "fast") for family in (*FAMILIES, *MORE_FAMILIES) if family not in (*MAIN, "gemma3")]
+REFERENCE_ONLY = [(family, "fast") for family in (*FAMILIES, *MORE_FAMILIES) if family not in MAIN]
 CASES = [(family, engine) for family in MAIN for engine in OTHERS] + REFERENCE_ONLY
 
 
