@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TITLE", "section"]
 
-TITLE = "TrapQA"
+TITLE = "TrapQA: tables"
 INTRO = (
     "Errors on trap items, and what the probe questions show of them. A probe question asks for one of the two facts "
     "that decide an item: the eliminative one rules the shortcut out, the compatibility one fits the right answer. An "

@@ -122,7 +122,7 @@ def analyse(records: Records, *, only: Sequence[str] | None = None) -> Analysis:
         >>> rows = {"question_id": ["a", "b"], "setting": "m", "condition": "names", "answer": ["correct", "shortcut"]}
         >>> analysis = analyse(records_from_frame(pd.DataFrame(rows)))
         >>> analysis.to_json()["m"]["table1"]["names_rate_pct"]
-        50.0
+        50
         >>> analysis.to_json()["m"]["table2"]
         {'not_available': 'an answer to one of the two probes is missing'}
     """

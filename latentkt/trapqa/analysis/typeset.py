@@ -50,7 +50,7 @@ def markdown(name: str, table: pd.DataFrame) -> str:
         <BLANKLINE>
         | question | family | settings |
         | --- | --- | ---: |
-        | a\\|b | awards | 8 |
+        | a\|b | awards | 8 |
         <BLANKLINE>
     """
     headings, rows = cells(name, table)

@@ -9,6 +9,7 @@ import re
 import pandas as pd
 import pytest
 
+from latentkt.cli import main
 from latentkt.commands import trapqa_analyse
 from latentkt.errors import InputError, RunError
 from latentkt.report.sections import trapqa_tables
@@ -106,7 +107,7 @@ def file(tmp_path):
 
 
 def test_the_command_writes_everything_and_prints_what_is_left_out(file, tmp_path, capsys):
-    assert trapqa_analyse.run(arguments(file, "--out", tmp_path / "run")) == 0
+    assert main(["trapqa", "analyse", str(file), "--out", str(tmp_path / "run")]) == 0
     text = capsys.readouterr().out
     assert "table11" in text and "not available: no record of condition real_life" in text
     run = load_run(tmp_path / "run")
