@@ -135,12 +135,19 @@ def _consensus(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
 
 
 def _first(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
-    for row in _rows(tables, "first_option"):
-        if math.isnan(row["p"]):
-            continue
+    """Settings that take the first option too often or too seldom; the others are counted."""
+    rows = [row for row in _rows(tables, "first_option") if not math.isnan(row["p"])]
+    biased = [row for row in rows if row["p_holm"] < 0.05]
+    for row in biased:
         where = f"{row['setting']}, {row['condition']}"
         text = f"{where}: the first option is taken in {row['first_balanced_pct']:.1f} % of answers"
-        yield Finding(f"{text}, orders weighed alike ({row['test']} test, {p_text(row['p'])}).", found=row["p"] < 0.05)
+        test = f"{row['test']} test, Holm-adjusted, {p_text(row['p_holm'])}"
+        yield Finding(f"{text}, orders weighed alike ({test}).", found=True)
+    if len(rows) > len(biased):
+        rest = plural(len(rows) - len(biased), "pair")
+        yield Finding(
+            f"No bias to either place of the options is seen in {rest} of setting and condition.", found=False
+        )
 
 
 def _left_out(table: pd.DataFrame | None) -> list[Block]:

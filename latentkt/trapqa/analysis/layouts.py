@@ -345,6 +345,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("errors, y_s first (%)", "error_shortcut_first_pct"),
             Column("test", "test", "text"),
             Column("p", "p", "p"),
+            Column("Holm", "p_holm", "p"),
         ),
     ),
 }
