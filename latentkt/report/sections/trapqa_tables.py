@@ -28,8 +28,9 @@ INTRO = (
     "error is every answer that is not y*, answers off the options included."
 )
 METHOD = (
-    "Intervals are 95 %: Wilson's for rates, counting questions where one was asked in both orders; tests use one "
-    "answer a question. Settings share their questions, so intervals over settings resample whole questions."
+    "Counts are of answers: a question asked in both orders has two. Intervals are 95 %: Wilson's for rates, counting "
+    "questions; tests use one answer a question. Settings share their questions, so intervals over settings resample "
+    "whole questions."
 )
 PICTURES: dict[str, tuple[Callable[..., Figure], str]] = {
     "table1": (plots.trapqa_errors, "Profiles in context take the retrieval away and leave the comparison."),
@@ -110,8 +111,12 @@ def _associations(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
 
 
 def _polarity(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
-    """Whether Table 5 can be told from a liking for no."""
+    """How often the probes were answered yes, and whether Table 5 can be told from a liking for no."""
     for row in _rows(tables, "probe_bias"):
+        roles = ("eliminative", "compatibility")
+        said = " and ".join(f"{row[f'{role}_said_yes_pct']:.0f} % of {role} probes" for role in roles)
+        right = " and ".join(f"{row[f'{role}_gold_yes_pct']:.0f} %" for role in roles)
+        yield Finding(f"{row['setting']} answers yes to {said}; yes is right in {right}.")
         share = row["missed_elim_said_no_twice_pct"]
         if share >= 99.5 and row["eliminative_gold_yes_pct"] >= 99.5:
             yield Finding(

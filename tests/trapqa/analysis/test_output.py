@@ -170,3 +170,5 @@ def test_the_section_says_what_the_tables_say(analysis, folder, monkeypatch):
     odds = whole[(whole["table"] == "table5") & (whole["setting"] == "all settings")]["odds_ratio"].iloc[0]
     assert any(f"the odds of an error are {odds:.2f} [" in text for text in texts)
     assert any("missed by all 2 settings" in text for text in texts)
+    said = analysis.tables["probe_bias"].iloc[0]["eliminative_said_yes_pct"]
+    assert any(text.startswith(f"m_a/low answers yes to {said:.0f} % of eliminative probes") for text in texts)
