@@ -6,11 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from latentkt.commands import trapqa_analyse
+
 _CONDITIONS = ("names", "profiles", "neutral", "probes", "real_life")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add `run`, `from-log` and `report`."""
+    """Add `run`, `from-log`, `report` and `analyse`."""
     actions = parser.add_subparsers(dest="action", required=True)
     _configure_run(actions.add_parser("run", help="ask a model on this machine and write records"))
     log = actions.add_parser("from-log", help="make records of logs of inspect-ai")
@@ -21,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     report = actions.add_parser("report", help="write a run folder and its HTML page from records")
     report.add_argument("records", nargs="+", metavar="RECORDS")
     report.add_argument("--out", required=True, metavar="DIR", help="the run folder, new")
+    trapqa_analyse.configure(actions.add_parser("analyse", help="every table of the paper, with intervals and tests"))
 
 
 def _configure_run(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +64,8 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do it and print what was done."""
+    if args.action == "analyse":
+        return trapqa_analyse.run(args)
     print("\n".join({"run": _run, "from-log": _from_log, "report": _report}[args.action](args)))
     return 0
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,25 +56,33 @@ def _joined(records: Records, args: argparse.Namespace) -> tuple[Records, dict[s
     """Records with the fame and the priors that were named, and the options for the metadata."""
     from latentkt.errors import InputError
     from latentkt.trapqa import builtin_items, load_items
-    from latentkt.trapqa.analysis import fame_scores, join_fame, join_priors, read_fame, read_priors
+    from latentkt.trapqa.analysis import fame_scores, join_fame, join_names, join_priors, read_fame, read_priors
 
-    options: dict[str, Any] = {"fame": args.fame, "norm": args.norm if args.fame else None, "priors": args.priors}
+    options: dict[str, Any] = {}
+    items = None if args.items is None else builtin_items() if args.items == "builtin" else load_items(args.items)
+    if items is not None:
+        records, options["items"] = join_names(records, items), items.sha256
     if args.fame:
-        if not args.items:
+        if items is None:
             raise InputError(
                 "--fame needs the names of the candidates",
                 expected="--items FILE, or --items builtin",
                 found="no --items",
             )
-        items = builtin_items() if args.items == "builtin" else load_items(args.items)
         records = join_fame(records, fame_scores(read_fame(args.fame), norm=args.norm), items)
-        options["items"] = items.sha256
+        options |= {"fame": _named(args.fame), "norm": args.norm}
     if args.priors:
         records = join_priors(records, read_priors(args.priors))
+        options["priors"] = _named(args.priors)
     return records, options
 
 
-def _figures(folder: Any) -> None:
+def _named(path: str) -> list[str]:
+    """Name and sha256 of a file, for the metadata."""
+    return [Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest()]
+
+
+def _figures(folder: Path) -> None:
     """Each figure as a file of its own, for papers."""
     from latentkt.plots import to_svg
     from latentkt.report.sections.trapqa_tables import PICTURES

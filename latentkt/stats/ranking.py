@@ -47,9 +47,9 @@ def auroc(scores: ArrayLike, positive: ArrayLike, *, level: float = 0.95) -> Int
     if m == 0 or n == 0:
         return Interval(math.nan, math.nan, math.nan, level, "DeLong, logit", m + n)
     ranks = rankdata(np.concatenate([high, low]))
-    # Placement of each positive among the negatives, and of each negative among the positives.
+    # Negatives below each positive, and positives below each negative, as shares.
     above = (ranks[:m] - rankdata(high)) / n
-    below = 1 - (ranks[m:] - rankdata(low)) / m
+    below = (ranks[m:] - rankdata(low)) / m
     area = float(above.mean())
     ends = (math.nan, math.nan)
     if min(m, n) > 1 and 0.0 < area < 1.0:

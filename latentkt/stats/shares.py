@@ -35,7 +35,7 @@ def clustered_share(values: ArrayLike, clusters: Sequence[object] | np.ndarray, 
         InputError: Values other than 0 and 1, or not one cluster each.
 
     Example:
-        >>> f"{clustered_share([1, 1, 0, 0], ['a', 'a', 'b', 'b']):.2f}", f"{clustered_share([1, 0], 'ab'):.2f}"
+        >>> f"{clustered_share([1, 1, 0, 0], ['a', 'a', 'b', 'b']):.2f}", f"{clustered_share([1, 0], ['a', 'b']):.2f}"
         ('0.50 [0.05, 0.95]', '0.50 [0.09, 0.91]')
     """
     array = np.asarray(values, dtype=float)

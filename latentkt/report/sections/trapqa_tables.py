@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["TITLE", "section"]
 
-TITLE = "TrapQA"
+TITLE = "TrapQA: tables"
 INTRO = (
     "Errors on trap items, and what the probe questions show of them. A probe question asks for one of the two facts "
     "that decide an item: the eliminative one rules the shortcut out, the compatibility one fits the right answer. An "
     "error is every answer that is not y*, answers off the options included."
 )
 METHOD = (
-    "Intervals are 95 %: Wilson's for rates, counting questions where one was asked in both orders; tests use one "
-    "answer a question. Settings share their questions, so intervals over settings resample whole questions."
+    "Counts are of answers: a question asked in both orders has two. Intervals are 95 %: Wilson's for rates, counting "
+    "questions; tests use one answer a question. Settings share their questions, so intervals over settings resample "
+    "whole questions."
 )
 PICTURES: dict[str, tuple[Callable[..., Figure], str]] = {
     "table1": (plots.trapqa_errors, "Profiles in context take the retrieval away and leave the comparison."),
@@ -110,8 +111,12 @@ def _associations(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
 
 
 def _polarity(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
-    """Whether Table 5 can be told from a liking for no."""
+    """How often the probes were answered yes, and whether Table 5 can be told from a liking for no."""
     for row in _rows(tables, "probe_bias"):
+        roles = ("eliminative", "compatibility")
+        said = " and ".join(f"{row[f'{role}_said_yes_pct']:.0f} % of {role} probes" for role in roles)
+        right = " and ".join(f"{row[f'{role}_gold_yes_pct']:.0f} %" for role in roles)
+        yield Finding(f"{row['setting']} answers yes to {said}; yes is right in {right}.")
         share = row["missed_elim_said_no_twice_pct"]
         if share >= 99.5 and row["eliminative_gold_yes_pct"] >= 99.5:
             yield Finding(
@@ -135,12 +140,19 @@ def _consensus(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
 
 
 def _first(tables: dict[str, pd.DataFrame]) -> Iterator[Finding]:
-    for row in _rows(tables, "first_option"):
-        if math.isnan(row["p"]):
-            continue
+    """Settings that take the first option too often or too seldom; the others are counted."""
+    rows = [row for row in _rows(tables, "first_option") if not math.isnan(row["p"])]
+    biased = [row for row in rows if row["p_holm"] < 0.05]
+    for row in biased:
         where = f"{row['setting']}, {row['condition']}"
         text = f"{where}: the first option is taken in {row['first_balanced_pct']:.1f} % of answers"
-        yield Finding(f"{text}, orders weighed alike ({row['test']} test, {p_text(row['p'])}).", found=row["p"] < 0.05)
+        test = f"{row['test']} test, Holm-adjusted, {p_text(row['p_holm'])}"
+        yield Finding(f"{text}, orders weighed alike ({test}).", found=True)
+    if len(rows) > len(biased):
+        rest = plural(len(rows) - len(biased), "pair")
+        yield Finding(
+            f"No bias to either place of the options is seen in {rest} of setting and condition.", found=False
+        )
 
 
 def _left_out(table: pd.DataFrame | None) -> list[Block]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from latentkt.trapqa.analysis.analysis import analyse as analyse
     from latentkt.trapqa.analysis.fame import fame_scores as fame_scores
     from latentkt.trapqa.analysis.fame import join_fame as join_fame
+    from latentkt.trapqa.analysis.fame import join_names as join_names
     from latentkt.trapqa.analysis.fame import read_fame as read_fame
     from latentkt.trapqa.analysis.output import write_analysis as write_analysis
     from latentkt.trapqa.analysis.priors import join_priors as join_priors
@@ -29,6 +30,7 @@ _HOME = {
     "analyse": "analysis",
     "fame_scores": "fame",
     "join_fame": "fame",
+    "join_names": "fame",
     "join_priors": "priors",
     "read_fame": "fame",
     "read_priors": "priors",

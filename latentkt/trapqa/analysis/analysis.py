@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latentkt.stats import holm
 from latentkt.trapqa.analysis import answer_tables, biases, comparisons, fame_tables, priors, probe_tables
 from latentkt.trapqa.analysis.consensus import consensus
 from latentkt.trapqa.analysis.ledger import Ledger
@@ -122,7 +123,7 @@ def analyse(records: Records, *, only: Sequence[str] | None = None) -> Analysis:
         >>> rows = {"question_id": ["a", "b"], "setting": "m", "condition": "names", "answer": ["correct", "shortcut"]}
         >>> analysis = analyse(records_from_frame(pd.DataFrame(rows)))
         >>> analysis.to_json()["m"]["table1"]["names_rate_pct"]
-        50.0
+        50
         >>> analysis.to_json()["m"]["table2"]
         {'not_available': 'an answer to one of the two probes is missing'}
     """
@@ -208,7 +209,7 @@ def _comparisons(
             orders += _first_option(setting, condition, rows, ledger)
     tables = {
         "settings_compared": pd.concat([pair for pair in pairs if len(pair)] or pairs[:1], ignore_index=True),
-        "first_option": pd.DataFrame(orders),
+        "first_option": _adjusted(pd.DataFrame(orders)),
         "associations": pd.concat(
             [
                 comparisons.association(name, complete[name])
@@ -222,6 +223,13 @@ def _comparisons(
     if complete["table9"]:
         tables["fame_base_rate"] = comparisons.fame_base_rate(complete["table9"])
     return {name: table for name, table in tables.items() if len(table)}
+
+
+def _adjusted(orders: pd.DataFrame) -> pd.DataFrame:
+    """Tests of the first option, Holm-adjusted within each condition."""
+    if len(orders):
+        orders["p_holm"] = orders.groupby("condition")["p"].transform(lambda own: holm(own.to_numpy()))
+    return orders
 
 
 def _usable(name: str, complete: Mapping[str, Mapping[str, pd.DataFrame]]) -> bool:

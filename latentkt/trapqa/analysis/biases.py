@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["first_option", "polarity", "probe_bias"]
 
+ORDERS = ("correct_first", "shortcut_first")
+
 
 def probe_bias(rows: pd.DataFrame) -> dict[str, Any]:
     """How the probes were answered, beside Table 5: right answers that are yes, answers that were yes, both no.
@@ -85,14 +87,13 @@ def first_option(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _order_test(rows: pd.DataFrame) -> dict[str, Any]:
-    wide = rows.pivot(index="question", columns="order", values="wrong")
-    wide = wide.reindex(columns=["correct_first", "shortcut_first"])
-    both = wide.dropna()
+    wrong = {order: rows[rows["order"] == order].set_index("question")["wrong"] for order in ORDERS}
+    both = wrong[ORDERS[0]].index.intersection(wrong[ORDERS[1]].index)
     if len(both):
-        more = int((both["shortcut_first"] > both["correct_first"]).sum())
-        fewer = int((both["shortcut_first"] < both["correct_first"]).sum())
-        return {"test": "McNemar", "n_test": len(both), "p": mcnemar_test(more, fewer).p}
-    counts = [[int((wide[order] == value).sum()) for value in (1.0, 0.0)] for order in wide.columns]
+        first, second = (wrong[order].loc[both].to_numpy() for order in ORDERS)
+        test = mcnemar_test(int((second > first).sum()), int((second < first).sum()))
+        return {"test": "McNemar", "n_test": len(both), "p": test.p}
+    counts = [[int((own == value).sum()) for value in (1.0, 0.0)] for own in wrong.values()]
     if not np.sum(counts, axis=1).all():
         return {"test": "none: one order only", "n_test": 0, "p": math.nan}
     return {"test": "Fisher", "n_test": int(np.sum(counts)), "p": fisher_test(counts).p}

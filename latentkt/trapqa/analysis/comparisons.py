@@ -69,12 +69,13 @@ def settings_compared(rows: Rows, condition: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    wrong = {setting: one_a_question(own).set_index("question")["wrong"] for setting, own in rows.items()}
+    wrong = {setting: _by_question(one_a_question(own), rows) for setting, own in rows.items()}
     found = []
     names = list(wrong)
     for i, first in enumerate(names):
         for second in names[i + 1 :]:
-            pair = pd.concat([wrong[first], wrong[second]], axis=1, join="inner").to_numpy()
+            pair = np.column_stack([wrong[first], wrong[second]])
+            pair = pair[~np.isnan(pair).any(axis=1)]
             if not len(pair):
                 continue
             only = (int((pair[:, 0] > pair[:, 1]).sum()), int((pair[:, 0] < pair[:, 1]).sum()))
@@ -86,6 +87,13 @@ def settings_compared(rows: Rows, condition: str) -> pd.DataFrame:
     if len(table):
         table["p_holm"] = holm(table["p"].to_numpy())
     return table
+
+
+def _by_question(single: pd.DataFrame, rows: Rows) -> np.ndarray:
+    """Whether each question is missed, by its number; NaN where it was not asked."""
+    found = np.full(1 + max(int(own["question"].max()) for own in rows.values()), math.nan)
+    found[single["question"].to_numpy()] = single["wrong"].to_numpy()
+    return found
 
 
 def association(table: str, rows: Rows) -> pd.DataFrame:

@@ -77,14 +77,11 @@ def consensus(rows: pd.DataFrame, settings: list[str]) -> Consensus | None:
     if wrong.shape[1] < 2 or wrong.empty:
         return None
     incomplete = [str(question) for question in whole.index.difference(wrong.index)]
-    labels = rows.drop_duplicates("question_id").set_index("question_id")[["family"]].astype(object)
-    labels.index = labels.index.astype(str)
-    by_question = (
-        wrong.sum(axis=1).astype(int).rename("settings_wrong").to_frame().join(labels).reset_index(names="question_id")
-    )
-    by_question["settings"] = wrong.shape[1]
+    labels = _labels(rows)
+    by_question = wrong.sum(axis=1).astype(int).rename("settings_wrong").to_frame()
+    by_question = by_question.assign(settings=wrong.shape[1]).join(labels).reset_index(names="question_id")
+    by_question = by_question[["question_id", *labels.columns, "settings", "settings_wrong"]]
     fit = fit_difficulty(wrong.to_numpy())
-    by_question = by_question[["question_id", "family", "settings", "settings_wrong"]]
     tables = {
         "consensus": _distribution(wrong.to_numpy(), fit.errors_together()),
         "table6": by_question[by_question["settings_wrong"] == wrong.shape[1]].reset_index(drop=True),
@@ -93,6 +90,14 @@ def consensus(rows: pd.DataFrame, settings: list[str]) -> Consensus | None:
         "error_overlap": _overlap(wrong, fit.both()),
     }
     return Consensus(wrong, incomplete, {name: table for name, table in tables.items() if len(table)})
+
+
+def _labels(rows: pd.DataFrame) -> pd.DataFrame:
+    """Names of the candidates, where they were joined, and the family of each question."""
+    columns = [name for name in ("correct_name", "shortcut_name", "family") if name in rows.columns]
+    labels = rows.drop_duplicates("question_id").set_index("question_id")[columns].astype(object)
+    labels.index = labels.index.astype(str)
+    return labels
 
 
 def _distribution(wrong: np.ndarray, difficulty: np.ndarray) -> pd.DataFrame:

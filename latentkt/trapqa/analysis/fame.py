@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from latentkt.trapqa.analysis.records import Records
     from latentkt.trapqa.items import ItemSet
 
-__all__ = ["fame_scores", "join_fame", "read_fame"]
+__all__ = ["fame_scores", "join_fame", "join_names", "read_fame"]
 
 MEASURES = ("page_length", "page_views", "external_links")
 NOT_IN_ITEMS = "fame: the question is not in the item file"
@@ -137,6 +137,22 @@ def join_fame(records: Records, scores: pd.DataFrame, items: ItemSet) -> Records
     frame[["correct_fame", "shortcut_fame"]] = values
     frame["top_fame"] = _bar(scores)
     return dataclasses.replace(records, frame=frame, ledger=ledger)
+
+
+def join_names(records: Records, items: ItemSet) -> Records:
+    """Records with the names of their candidates, for the table of questions that every setting misses.
+
+    Args:
+        records: Checked records.
+        items: The items that the records are of; questions that are not among them have no names.
+    """
+    frame, ids = records.frame.copy(), records.frame["question_id"].astype(str)
+    for column, names in (
+        ("correct_name", {item.id: item.correct.text for item in items}),
+        ("shortcut_name", {item.id: item.shortcut.text for item in items}),
+    ):
+        frame[column] = ids.map(names).astype("category")
+    return dataclasses.replace(records, frame=frame)
 
 
 def _both(pair: tuple[float, float] | None) -> tuple[float, float]:

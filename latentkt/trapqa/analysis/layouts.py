@@ -129,6 +129,8 @@ LAYOUTS: dict[str, Layout] = {
         "Table 6. Questions that every setting misses",
         (
             Column("question", "question_id", "text"),
+            Column("correct candidate", "correct_name", "text"),
+            Column("shortcut candidate", "shortcut_name", "text"),
             Column("family", "family", "text"),
             *_counts(("settings", "settings")),
         ),
@@ -343,6 +345,7 @@ LAYOUTS: dict[str, Layout] = {
             Column("errors, y_s first (%)", "error_shortcut_first_pct"),
             Column("test", "test", "text"),
             Column("p", "p", "p"),
+            Column("Holm", "p_holm", "p"),
         ),
     ),
 }

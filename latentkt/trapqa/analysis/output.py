@@ -76,7 +76,10 @@ def _page(analysis: Analysis) -> str:
     """All tables in the order of the paper, then what they leave out."""
     parts = [markdown(name, analysis.tables[name]) for name in LAYOUTS if name in analysis.tables]
     left_out = [f"- {text}" for text in analysis.ledger.texts()] or ["- nothing"]
-    head = "Rates are in percent with 95 % intervals; p values are two-sided."
+    head = (
+        "Counts are of answers: a question asked in both orders of its options has two. Rates are in percent with 95 % "
+        "intervals that count questions; p values are two-sided and take one answer a question."
+    )
     return "\n".join(["# TrapQA analysis", "", head, "", *parts, "### What the tables leave out", "", *left_out, ""])
 
 

@@ -48,9 +48,9 @@ def markdown(name: str, table: pd.DataFrame) -> str:
         >>> print(markdown("table6", pd.DataFrame({"question_id": ["a|b"], "family": ["awards"], "settings": [8]})))
         ### Table 6. Questions that every setting misses
         <BLANKLINE>
-        | question | family | settings |
-        | --- | --- | ---: |
-        | a\\|b | awards | 8 |
+        | question | correct candidate | shortcut candidate | family | settings |
+        | --- | --- | --- | --- | ---: |
+        | a\|b | – | – | awards | 8 |
         <BLANKLINE>
     """
     headings, rows = cells(name, table)

@@ -14,6 +14,7 @@ from latentkt.trapqa.analysis import (
     analyse,
     fame_scores,
     join_fame,
+    join_names,
     join_priors,
     read_fame,
     read_priors,
@@ -104,6 +105,20 @@ def test_the_bar_of_the_top_percent_is_over_all_names_of_the_table(built_in):
     count = int(0.01 * (len(scores) + 300))
     assert joined.frame["top_fame"].iloc[0] == np.sort(more["fame"])[-count]
     assert analyse(joined, only=["fame"]).to_json()["m"]["fame"]["n_top1pct"] == 0
+
+
+def test_table_6_names_the_candidates_of_questions_that_all_miss(built_in):
+    items, rows = built_in
+    both = pd.concat([rows.frame, rows.frame.assign(setting="n")])[["question_id", "setting", "condition", "answer"]]
+    table = analyse(join_names(records_from_frame(both.reset_index(drop=True)), items)).tables["table6"]
+    named = table.set_index("question_id")
+    for item in items:
+        if item.id in named.index:
+            assert tuple(named.loc[item.id, ["correct_name", "shortcut_name"]]) == (
+                item.correct.text,
+                item.shortcut.text,
+            )
+    assert len(named) > 10
 
 
 def test_few_candidates_have_no_top_percent():

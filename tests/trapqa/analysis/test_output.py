@@ -9,10 +9,12 @@ import re
 import pandas as pd
 import pytest
 
+from latentkt.cli import main
 from latentkt.commands import trapqa_analyse
 from latentkt.errors import InputError, RunError
 from latentkt.report.sections import trapqa_tables
 from latentkt.results import load_run
+from latentkt.trapqa import builtin_items
 from latentkt.trapqa.analysis import analyse, records_from_frame, write_analysis
 from latentkt.trapqa.analysis.analysis import MORE_TABLES, PAPER_TABLES
 from latentkt.trapqa.analysis.layouts import LAYOUTS
@@ -35,7 +37,7 @@ def test_every_table_has_a_layout_whose_columns_it_has(analysis):
     for name, table in analysis.tables.items():
         if name != "question_difficulty":
             missing = {column.key for column in LAYOUTS[name].columns} - set(table.columns)
-            assert missing <= {"top1.fisher_p"}, (name, missing)
+            assert missing <= {"top1.fisher_p", "correct_name", "shortcut_name"}, (name, missing)
 
 
 def test_tables_come_back_as_they_were(analysis, folder):
@@ -106,7 +108,7 @@ def file(tmp_path):
 
 
 def test_the_command_writes_everything_and_prints_what_is_left_out(file, tmp_path, capsys):
-    assert trapqa_analyse.run(arguments(file, "--out", tmp_path / "run")) == 0
+    assert main(["trapqa", "analyse", str(file), "--out", str(tmp_path / "run")]) == 0
     text = capsys.readouterr().out
     assert "table11" in text and "not available: no record of condition real_life" in text
     run = load_run(tmp_path / "run")
@@ -126,6 +128,33 @@ def test_json_is_all_that_is_printed(file, tmp_path, capsys, monkeypatch):
     assert set(json.loads(printed.out)) == {"m"} and "not available" in printed.err
 
 
+def test_fame_and_priors_are_joined_and_named_in_the_metadata(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("latentkt.report.blocks.to_svg", lambda figure: "<svg xmlns='http://www.w3.org/2000/svg'/>")
+    monkeypatch.setattr(trapqa_analyse, "_figures", lambda folder: None)
+    items = builtin_items("scientist").items
+    rows = [
+        {"question_id": item.id, "setting": "m", "condition": "names", "answer": "shortcut" if i % 3 else "correct"}
+        for i, item in enumerate(items)
+    ]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = list(dict.fromkeys(side.text for item in items for side in (item.correct, item.shortcut)))[2:]
+    pages = pd.DataFrame({"name": names, "page_length": range(len(names))})
+    pages.assign(page_views=pages["page_length"] % 7, external_links=pages["page_length"] % 3).to_csv(
+        tmp_path / "pages.csv", index=False
+    )
+    priors = pd.DataFrame(
+        {"question_id": [item.id for item in items], "log_prior_ratio": [0.5, -1.0] * (len(items) // 2)}
+    )
+    priors.to_csv(tmp_path / "priors.csv", index=False)
+    words = ["trapqa", "analyse", "records.jsonl", "--out", "run", "--items", "builtin", "--fame", "pages.csv"]
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--norm", "rank", "--priors", "priors.csv"]) == 0
+    assert "fame is not available for a candidate" in capsys.readouterr().out
+    run = load_run("run")
+    assert run.identity["options"]["fame"][0] == "pages.csv" and run.identity["options"]["norm"] == "rank"
+    assert {"trapqa_fame_beside_priors", "trapqa_table9"} <= set(run.tables)
+
+
 def test_fame_needs_the_names_of_the_candidates(file, tmp_path):
     with pytest.raises(InputError, match="--items"):
         trapqa_analyse.run(arguments(file, "--out", tmp_path / "run", "--fame", "pages.csv"))
@@ -141,3 +170,5 @@ def test_the_section_says_what_the_tables_say(analysis, folder, monkeypatch):
     odds = whole[(whole["table"] == "table5") & (whole["setting"] == "all settings")]["odds_ratio"].iloc[0]
     assert any(f"the odds of an error are {odds:.2f} [" in text for text in texts)
     assert any("missed by all 2 settings" in text for text in texts)
+    said = analysis.tables["probe_bias"].iloc[0]["eliminative_said_yes_pct"]
+    assert any(text.startswith(f"m_a/low answers yes to {said:.0f} % of eliminative probes") for text in texts)
