@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latentkt.plots.summaries import interval_of, share_of
+from latentkt.plots.summaries import first_option, interval_of, right_answers, share_of
 from latentkt.report.sections.answers import _accuracy, _all_four
 from latentkt.report.sections.lens import _layers
 from latentkt.report.sections.position import _beside
-from latentkt.plots.summaries import first_option, right_answers
 from latentkt.stats import sign_flip_max_t
 
 
