@@ -34,7 +34,7 @@ def _begin(make_context: Callable[[], Any]) -> None:
 def _single_thread() -> Iterator[None]:
     """One thread in this process, as in a worker's: sums of several threads round otherwise. Put back at the end."""
     import torch
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
