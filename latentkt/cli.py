@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -43,7 +44,8 @@ def _overview() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `latentkt` with `argv` (default: the process's arguments) and return the exit code.
 
-    Exit codes: 0 done, 2 refused (the message says what was expected, what was found, what to do), 130 interrupted.
+    Exit codes: 0 done, 2 refused (the message says what was expected, what was found, what to do), 130 interrupted,
+    141 where the reader of the output has gone.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     if not args or args[0] in {"-h", "--help"}:
@@ -63,9 +65,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LatentKTError as error:
         print(f"latentkt {args[0]}: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(": ".join(["interrupted", *map(str, stop.args)]), file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has gone; Python would complain once more when it flushes on exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        refusal = LatentKTError(
+            f"{_short(place)}{error.strerror or error}",
+            found=type(error).__name__,
+            fix="check the path, the rights on it and the space left",
+        )
+        print(f"latentkt {args[0]}: {refusal}", file=sys.stderr)
+        return 2
+
+
+def _short(place: str) -> str:
+    return place if len(place) <= 200 else f"{place[:99]}…{place[-99:]}"
 
 
 if __name__ == "__main__":

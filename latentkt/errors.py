@@ -34,6 +34,16 @@ class LatentKTError(Exception):
                 lines.append(f"  {label} {value}")
         super().__init__("\n".join(lines))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors cross process boundaries; a subclass may have a signature of its own."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[LatentKTError], args: tuple[object, ...], state: dict[str, object]) -> LatentKTError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class InputError(LatentKTError):
     """An argument or option is wrong."""

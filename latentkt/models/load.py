@@ -143,6 +143,13 @@ def _source(name: str) -> tuple[str, bool]:
 
         return str(find_smollm2()), True
     path = Path(name).expanduser()
+    if not _reachable(path) or not name.strip():
+        raise ModelRefusedError(
+            f"unknown model {name[:80]!r}",
+            expected="smollm2, an existing folder, or a hub id like ORGANISATION/NAME",
+            found="no name" if not name.strip() else f"a name of {len(name)} characters that no path can have",
+            fix="check the path",
+        )
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelRefusedError(
@@ -159,6 +166,15 @@ def _source(name: str) -> tuple[str, bool]:
             fix="check the path",
         )
     return name, False
+
+
+def _reachable(path: Path) -> bool:
+    """Whether the system can be asked for the path at all: it refuses names that are too long."""
+    try:
+        path.exists()
+    except OSError:
+        return False
+    return True
 
 
 def _load(name: str, source: str, local: bool, *, dtype: str, attn_implementation: str) -> tuple[Any, Any]:

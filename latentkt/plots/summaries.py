@@ -6,18 +6,21 @@ family (`latentkt.stats.cluster_interval`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from latentkt.plots.columns import require
-from latentkt.stats import ClusterInterval, cluster_interval
+from latentkt.stats import ClusterInterval, cluster_interval, wilson_ends
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["first_option", "interval_of", "intervals", "item_minus_control", "items_of", "right_answers"]
+    from latentkt.stats import Interval
+
+__all__ = ["first_option", "interval_of", "intervals", "item_minus_control", "items_of", "right_answers", "share_of"]
 
 
 def interval_of(table: pd.DataFrame, value: str, *, rng: int = 0) -> ClusterInterval:
@@ -30,6 +33,26 @@ def interval_of(table: pd.DataFrame, value: str, *, rng: int = 0) -> ClusterInte
     """
     units = table.groupby(["family", "item"], sort=True, observed=True)[value].mean().reset_index()
     return cluster_interval(units[value].to_numpy(dtype=float), units["family"].tolist(), rng=rng)
+
+
+def share_of(table: pd.DataFrame, value: str, *, rng: int = 0) -> Interval:
+    """Mean over items of a column of zeros and ones, with its interval by family, kept inside 0 to 1.
+
+    Families that all have the same mean show no spread and would give an interval of no width. It is then Wilson's,
+    each family counting as one trial.
+
+    Example:
+        >>> rows = pd.DataFrame({"item": list("abc"), "family": list("xyz"), "is_right": [1.0, 1.0, 1.0]})
+        >>> f"{share_of(rows, 'is_right'):.0%}"
+        '100 % [44, 100]'
+    """
+    found = interval_of(table, value, rng=rng).interval
+    if not found.defined:
+        return found
+    if found.low == found.high and found.clusters is not None:
+        same = wilson_ends(found.value, found.clusters, level=found.level)
+        return replace(found, low=same[0], high=same[1], method="wilson, one trial a family")
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
 
 
 def intervals(table: pd.DataFrame, value: str, by: Sequence[str], *, rng: int = 0) -> pd.DataFrame:

@@ -13,11 +13,11 @@ from latentkt import lazy
 if TYPE_CHECKING:
     from latentkt.results.files import atomic_write
     from latentkt.results.reader import Run, load_run
-    from latentkt.results.session import create_run
+    from latentkt.results.session import create_run, refuse_existing
     from latentkt.results.versions import library_versions
     from latentkt.results.writer import RunWriter
 
-__all__ = ["Run", "RunWriter", "atomic_write", "create_run", "library_versions", "load_run"]
+__all__ = ["Run", "RunWriter", "atomic_write", "create_run", "library_versions", "load_run", "refuse_existing"]
 
 _HOME = {
     "Run": "reader",
@@ -26,6 +26,7 @@ _HOME = {
     "create_run": "session",
     "library_versions": "versions",
     "load_run": "reader",
+    "refuse_existing": "session",
 }
 
 

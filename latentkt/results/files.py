@@ -6,16 +6,18 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from latentkt.errors import InputError, RunError
 
-__all__ = ["atomic_write", "canonical_json", "read_json", "remove_temporary", "write_bytes"]
+__all__ = ["atomic_write", "canonical_json", "read_json", "read_metadata", "remove_temporary", "write_bytes"]
 
 # Begins the name of every file that is not finished; readers never look at such names.
 TEMPORARY = ".unfinished-"
+
+_FIELDS = ("schema_version", "identity", "plan", "tables", "finished", "history")
 
 _REMEDY = {
     errno.ENOSPC: "free some space, then run the same command with --resume",
@@ -66,7 +68,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             fix=_REMEDY.get(error.errno or 0, "check the folder, then run the same command with --resume"),
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # where the folder itself is the fault, that fault is what is reported
+            temporary.unlink(missing_ok=True)
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -111,6 +114,24 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read {path}", expected="a JSON file written by latentkt", found=error) from error
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """Read the `metadata.json` of a run.
+
+    Raises:
+        RunError: The file is absent, is no JSON, or is not the metadata of a run.
+    """
+    known = read_json(path)
+    lacking = [field for field in _FIELDS if not isinstance(known, dict) or field not in known]
+    if lacking:
+        raise RunError(
+            f"{path} is not the metadata of a run",
+            expected=f"an object with {', '.join(_FIELDS)}",
+            found=f"without {', '.join(lacking)}",
+            fix="choose another folder",
+        )
+    return known
 
 
 def _plain(value: Any) -> Any:

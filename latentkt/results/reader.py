@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import RunError
 from latentkt.results import layout, tables
-from latentkt.results.files import read_json
+from latentkt.results.files import read_json, read_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +135,7 @@ def load_run(path: str | os.PathLike[str], *, partial: bool = False) -> Run:
             found=version,
             fix="read it with the version of latentkt that wrote it",
         )
+    metadata = read_metadata(layout.metadata_path(folder))
     run = Run(folder, metadata, Tables(folder, metadata["plan"]))
     if not run.finished and not partial:
         done = ", ".join(f"{name} {written}/{planned}" for name, (written, planned) in run.progress().items())

@@ -14,7 +14,7 @@ from latentkt.results.files import TEMPORARY, remove_temporary
 from latentkt.results.identity import plain
 from latentkt.results.writer import RunWriter
 
-__all__ = ["create_run"]
+__all__ = ["create_run", "refuse_existing"]
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def create_run(
 
     folder = Path(path)
     identity = plain(metadata)
-    _refuse_existing(folder, resume=resume)
+    refuse_existing(folder, resume=resume)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / layout.LOCK)
@@ -83,15 +83,23 @@ def create_run(
         lock.release()
 
 
-def _refuse_existing(folder: Path, *, resume: bool) -> None:
-    """A run is never mixed with another's files."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise RunError(f"run folder {folder}", expected="a folder", found="a file", fix="choose another name")
-    content = [
-        entry.name for entry in folder.iterdir() if entry.name != layout.LOCK and not entry.name.startswith(TEMPORARY)
-    ]
+def refuse_existing(path: str | os.PathLike[str], *, resume: bool) -> None:
+    """Refuse a folder in which a run cannot be begun, or (`resume`) gone on with; `create_run` calls this too.
+
+    Raises:
+        RunError: It holds a run and `resume` is off, or something that is no run, or it cannot be looked into.
+    """
+    folder = Path(path)
+    try:
+        if not folder.exists():
+            return
+        if not folder.is_dir():
+            raise RunError(f"run folder {folder}", expected="a folder", found="a file", fix="choose another name")
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError as error:
+        raise RunError(f"cannot look into {folder}", found=error.strerror, fix="choose another folder") from error
+    # A run is never mixed with another's files.
+    content = [name for name in names if name != layout.LOCK and not name.startswith(TEMPORARY)]
     if not content:
         return
     if layout.METADATA not in content:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import InputError, RunError
 from latentkt.results import layout, tables
-from latentkt.results.files import TEMPORARY, atomic_write, canonical_json, read_json, write_bytes
+from latentkt.results.files import TEMPORARY, atomic_write, canonical_json, read_metadata, write_bytes
 from latentkt.results.identity import refuse_differences
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class RunWriter:
         return tables.concatenate(parts, name=table)
 
     def _metadata(self) -> dict[str, Any]:
-        return read_json(layout.metadata_path(self.path))
+        return read_metadata(layout.metadata_path(self.path))
 
     def _save(self, known: Mapping[str, Any]) -> None:
         write_bytes(layout.metadata_path(self.path), canonical_json(known))
@@ -170,7 +170,7 @@ class RunWriter:
         """Write or compare the identity, and note that a session began."""
         if layout.metadata_path(self.path).exists():
             known = self._metadata()
-            begun_with = {"schema_version": known.get("schema_version"), **known["identity"]}
+            begun_with = {"schema_version": known["schema_version"], **known["identity"]}
             refuse_differences(self.path, begun_with, {"schema_version": layout.SCHEMA_VERSION, **identity})
         else:
             known = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from latentkt.stats.permutation import MaxT, SignFlip, sign_flip, sign_flip_max_t
     from latentkt.stats.proportions import clopper_pearson, wilson
     from latentkt.stats.ranking import auroc
-    from latentkt.stats.shares import clustered_mantel_haenszel, clustered_ratio, clustered_share
+    from latentkt.stats.shares import clustered_mantel_haenszel, clustered_ratio, clustered_share, wilson_ends
     from latentkt.stats.subsets import SubsetTest, subset_test
 
 _HOME = {
@@ -59,6 +59,7 @@ _HOME = {
     "sign_flip_max_t": "permutation",
     "subset_test": "subsets",
     "wilson": "proportions",
+    "wilson_ends": "shares",
 }
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "sign_flip_max_t",
     "subset_test",
     "wilson",
+    "wilson_ends",
 ]
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy.typing import ArrayLike
 
-__all__ = ["clustered_mantel_haenszel", "clustered_ratio", "clustered_share"]
+__all__ = ["clustered_mantel_haenszel", "clustered_ratio", "clustered_share", "wilson_ends"]
 
 
 def clustered_share(values: ArrayLike, clusters: Sequence[object] | np.ndarray, *, level: float = 0.95) -> Interval:
@@ -47,8 +47,8 @@ def clustered_share(values: ArrayLike, clusters: Sequence[object] | np.ndarray, 
         return Interval(math.nan, math.nan, math.nan, check_level(level), "wilson", 0)
     share = float(array.mean())
     if count == n:
-        return Interval(share, *_wilson(share, n, check_level(level)), level, "wilson", n)
-    ends = _wilson(share, _effective(array, index, count), check_level(level))
+        return Interval(share, *wilson_ends(share, n, check_level(level)), level, "wilson", n)
+    ends = wilson_ends(share, _effective(array, index, count), check_level(level))
     return Interval(share, *ends, level, "wilson with effective trials", n, count)
 
 
@@ -62,7 +62,7 @@ def _effective(array: Float[np.ndarray, " values"], index: np.ndarray, count: in
     return min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)
 
 
-def _wilson(share: float, trials: float, level: float) -> tuple[float, float]:
+def wilson_ends(share: float, trials: float, level: float = 0.95) -> tuple[float, float]:
     """Ends of Wilson's interval for a number of trials that need not be whole."""
     from scipy.special import ndtri
 

@@ -41,6 +41,8 @@ class Estimate:
         """One sentence with the numbers that it is made of."""
         minutes = self.seconds / 60
         shown = f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+        if self.seconds < 90:
+            shown = f"{self.seconds:.0f} s"
         return (
             f"about {shown}: {self.forwards:,.0f} forward passes of {self.tokens:.0f} tokens "
             f"at {self.ms_per_token:.2f} ms a token, {self.workers} process{'es' if self.workers > 1 else ''}"

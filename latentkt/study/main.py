@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latentkt.errors import InputError
+from latentkt.errors import LatentKTError
 from latentkt.progress import progress
+from latentkt.study.checks import check_options, check_prompts
 from latentkt.study.context import Context, ContextMaker, read_items
 from latentkt.study.corpus import join_corpus, refuse_without_patterns
 from latentkt.study.estimate import SAMPLE, Estimate, estimate
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from latentkt.models import ModelHandle
     from latentkt.progress import Bar
     from latentkt.results import RunWriter
-    from latentkt.trapqa import ItemSet
+    from latentkt.trapqa import ItemSet, TrapItem
 
 __all__ = ["StudyOptions", "study"]
 
@@ -90,22 +92,28 @@ def study(
     from latentkt.results import create_run
 
     preset_named(options.preset)
+    check_options(options, out=out, resume=resume, workers=workers)
     items = read_items(options)
     if options.corpus:
         refuse_without_patterns(items)
     chosen = select_items(tuple(items), per_kind=options.limit, seed=options.seed)
-    stages = plan(chosen, options)
+    stages = plan(tuple(items), options)
     handle = open_model(options.model, device=options.device, dtype=options.dtype)
+    check_prompts(Context(handle, {}, options), chosen)
     folder = Path(out) if out is not None else _default_folder(options.preset)
     n_workers = _workers(options, workers)
     metadata = _identity(options, handle, items)
     with create_run(folder, metadata=metadata, resume=resume, command=command) as run, progress() as bar:
         _keep_items(run, items)
         if log is not None:
-            log(str(_estimate(handle, items, stages, options, n_workers)))
-        with Pool(ContextMaker(options), workers=n_workers) as pool:
-            for stage in stages:
-                _run_stage(run, stage, pool, bar)
+            log(f"run folder: {folder}")
+            log(str(_estimate(handle, chosen, stages, options, n_workers)))
+        try:
+            with Pool(ContextMaker(options), workers=n_workers) as pool:
+                for stage in stages:
+                    _run_stage(run, stage, pool, bar)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"go on with --out {folder} --resume") from None
         if options.corpus:
             join_corpus(run, items, chosen, options, n_workers)
         _gather_skipped(run, stages)
@@ -115,11 +123,9 @@ def study(
 
 
 def _workers(options: StudyOptions, workers: int | None) -> int:
-    if workers is None:
-        return min(2, os.cpu_count() or 1) if options.device == "cpu" else 1
-    if workers < 1:
-        raise InputError("number of workers", expected="1 or more", found=workers)
-    return workers
+    if workers is not None:
+        return workers
+    return min(2, os.cpu_count() or 1) if options.device == "cpu" else 1
 
 
 def _default_folder(preset: str) -> Path:
@@ -143,13 +149,15 @@ def _identity(options: StudyOptions, handle: ModelHandle, items: ItemSet) -> dic
 
 
 def _estimate(
-    handle: ModelHandle, items: ItemSet, stages: Sequence[Stage], options: StudyOptions, workers: int
+    handle: ModelHandle, items: Sequence[TrapItem], stages: Sequence[Stage], options: StudyOptions, workers: int
 ) -> Estimate:
     from latentkt.internals import item_run
 
     context = Context(handle, {}, options)
-    few = tuple(items)[:: max(1, len(items) // SAMPLE)]
-    runs = [item_run(handle, item, template=context.template, system=options.system) for item in few]
+    runs = []
+    for item in items[:: max(1, len(items) // SAMPLE)]:
+        with suppress(LatentKTError):  # an item that this model refuses is listed by the stages
+            runs.append(item_run(handle, item, template=context.template, system=options.system))
     return estimate(handle, stages, [run.prompt for run in runs], workers=workers)
 
 

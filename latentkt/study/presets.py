@@ -53,9 +53,14 @@ def select_items(items: Sequence[TrapItem], *, per_kind: int | None, seed: int) 
 
     Within a kind the families take turns in an order drawn from the seed, and so do the items of a family; the
     choice for a smaller number is contained in the choice for a larger one.
+
+    Raises:
+        InputError: `per_kind` is under 1.
     """
     if per_kind is None:
         return list(items)
+    if per_kind < 1:
+        raise InputError("number of items of each kind", expected="1 or more", found=per_kind)
     chosen: set[str] = set()
     for kind in sorted({item.kind for item in items}):
         rng = np.random.default_rng([seed, len(kind)])

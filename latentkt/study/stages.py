@@ -57,9 +57,13 @@ class Stage:
 
 
 def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
-    """The stages of a study, in order, with every batch."""
+    """The stages of a study, in order, with every batch.
+
+    The limit and the preset choose from the same items, so what a limit leaves is measured as it would be without one.
+    """
     preset = presets.preset_named(options.preset)
-    every = [(item.id, order) for item in items for order in ORDERS]
+    asked = presets.select_items(items, per_kind=options.limit, seed=options.seed)
+    every = [(item.id, order) for item in asked for order in ORDERS]
     looked_into = _cells(items, preset.per_kind, preset, options)
     close = _cells(items, preset.closely, preset, options)
     singly = _chunks(close, 1)
@@ -105,9 +109,10 @@ def _cells(
     items: Sequence[TrapItem], per_kind: int | None, preset: presets.Preset, options: StudyOptions
 ) -> list[tuple[str, str]]:
     """Items and the option orders in which the preset looks inside them."""
+    bounds = [bound for bound in (per_kind, options.limit) if bound is not None]
     return [
         (item.id, order)
-        for item in presets.select_items(items, per_kind=per_kind, seed=options.seed)
+        for item in presets.select_items(items, per_kind=min(bounds, default=None), seed=options.seed)
         for order in (ORDERS if preset.both_orders else (presets.drawn_order(item.id, options.seed),))
     ]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latentkt.errors import LatentKTError
+from latentkt.errors import InputError, LatentKTError
 from latentkt.study.batches import Cells, Tables, nothing, pairs_of, runs_of, skipped_table
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def answers(context: Context, cells: Cells) -> Tables:
 
     skipped: list[dict[str, Any]] = []
     runs = list(runs_of(context, cells, ("item", "control", "neutral"), "answers", skipped))
+    if not runs:
+        return {"answers": nothing(), "answers_skipped": skipped_table(skipped)}
     scores = score_answers(context.handle, [run.prompt for run in runs], [run.answers for run in runs])
     frame = pd.concat([pd.DataFrame([run.meta for run in runs]), scores.to_frame()], axis=1)
     return {"answers": _with_neutral(frame), "answers_skipped": skipped_table(skipped)}
@@ -39,9 +41,10 @@ def _with_neutral(frame: pd.DataFrame) -> pd.DataFrame:
     keys = list(zip(frame["item"], frame["order"], strict=True))
     frame["neutral_log_odds"] = neutral.reindex(keys).to_numpy()
     frame["corrected_log_odds"] = frame["log_odds"] - frame["neutral_log_odds"]
-    frame["answer"] = np.where(frame["log_odds"] > 0, "correct", "shortcut")
+    side = np.sign(frame["log_odds"])
+    frame["answer"] = side.map({1.0: "correct", -1.0: "shortcut"})  # neither where they are equal or do not exist
     is_right = (frame["right"] == frame["answer"]).astype("float64")
-    frame["is_right"] = is_right.where(frame["right"].notna())
+    frame["is_right"] = is_right.where(frame["right"].notna() & side.notna())
     frame["first_option_is_correct"] = frame["first_option_is_correct"].astype("float64")
     return frame
 
@@ -54,6 +57,8 @@ def lens(context: Context, cells: Cells) -> Tables:
 
     skipped: list[dict[str, Any]] = []
     runs = list(runs_of(context, cells, ("item", "control"), "lens", skipped))
+    if not runs:
+        return {"lens": nothing(), "last_token": nothing(), "lens_skipped": skipped_table(skipped)}
     table, residuals = answer_lens(context.handle, runs)
     kept = pd.DataFrame([{key: run.meta[key] for key in RUN_COLUMNS} for run in runs])
     kept["first_option_is_correct"] = [float(run.meta["first_option_is_correct"]) for run in runs]  # type: ignore[arg-type]
@@ -73,19 +78,21 @@ def patching(context: Context, cells: Cells) -> Tables:
 
 
 def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
-    """Probe the last prompt token for the side of the right answer, layer by layer."""
+    """Probe the last prompt token by layer for the target `answer_side`: 1 where y* is right, 0 where y_s is."""
     from latentkt.internals import ProbeData, probe_layers
 
     rows = batch[1]["last_token"]
-    rows = rows[rows["right"].notna()]
-    width = context.handle.d_model
-    data = ProbeData(
-        features=np.stack([np.asarray(flat, dtype=np.float32).reshape(-1, width) for flat in rows["residual"]]),
-        prompts=list(rows["prompt_ids"]),
-        labels=(rows["right"] == "correct").to_numpy().astype(int),
-        groups=list(rows["family"]),
-    )
     try:
+        if not len(rows):
+            raise InputError("no prompt of the preset could be run")
+        rows = rows[rows["right"].notna()]
+        width = context.handle.d_model
+        data = ProbeData(
+            features=np.stack([np.asarray(flat, dtype=np.float32).reshape(-1, width) for flat in rows["residual"]]),
+            prompts=list(rows["prompt_ids"]),
+            labels=(rows["right"] == "correct").to_numpy().astype(int),
+            groups=list(rows["family"]),
+        )
         table, skipped = probe_layers(data, target="answer_side", seed=context.options.seed), []
     except LatentKTError as error:
         table = nothing()

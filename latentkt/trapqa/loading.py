@@ -12,7 +12,7 @@ from latentkt.errors import DataError, InputError
 from latentkt.trapqa.clauses import check_set
 from latentkt.trapqa.items import ItemSet, Kind
 from latentkt.trapqa.patterns import union
-from latentkt.trapqa.schema import parse_item
+from latentkt.trapqa.schema import parse_item, shortened
 
 __all__ = ["BUILTIN", "builtin_items", "load_items", "save_items"]
 
@@ -115,7 +115,11 @@ def _read(path: Path, what: str, expected: str) -> str:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise InputError(f"no {what} {path}", expected=f"a file of {expected}", fix="check the path") from None
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", expected=f"a file of {expected}") from error
+        raise InputError(
+            f"cannot read {shortened(str(path))}: {error.strerror}",
+            expected=f"a file of {expected}",
+            fix="check the path",
+        ) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise DataError(f"{path}, line {line}: not UTF-8", expected=expected, found=str(error.reason)) from error
@@ -124,7 +128,7 @@ def _read(path: Path, what: str, expected: str) -> str:
 def _decode(text: str, where: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{where}: not JSON", expected="one JSON object with unique fields", found=str(error)
         ) from error

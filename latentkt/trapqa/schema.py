@@ -22,9 +22,10 @@ from latentkt.trapqa.items import (
     TrapItem,
 )
 
-__all__ = ["parse_item"]
+__all__ = ["parse_item", "shortened"]
 
 _MISSING = object()
+MAX_NAME = 200
 
 
 class _Fields:
@@ -39,7 +40,7 @@ class _Fields:
     def refused(self, field: str, expected: str, found: object) -> DataError:
         path = ".".join(part for part in (self.name, field) if part) or "the line"
         shown = "nothing" if found is _MISSING else repr(found)
-        return DataError(f"{self.where}: {path} is wrong", expected=expected, found=_short(shown))
+        return DataError(f"{self.where}: {path} is wrong", expected=expected, found=shortened(shown))
 
     def take(self, field: str, default: Any = _MISSING) -> Any:
         """The field, or `default`; what reads it refuses `_MISSING` as it refuses any wrong value."""
@@ -49,6 +50,13 @@ class _Fields:
         value = self.take(field)
         if not _is_text(value):
             raise self.refused(field, "text that is not blank, without space around it", value)
+        return value
+
+    def label(self, field: str) -> str:
+        """Text that stands in tables and figures: one line, not long."""
+        value = self.text(field)
+        if not value.isprintable() or len(value) > MAX_NAME:
+            raise self.refused(field, f"one line of at most {MAX_NAME} printable characters", value)
         return value
 
     def optional_text(self, field: str) -> str | None:
@@ -75,7 +83,7 @@ class _Fields:
             raise DataError(
                 f"{self.where}: the field {path} is unknown",
                 expected=f"only {known}",
-                found=_short(repr(self._left[field])),
+                found=shortened(repr(self._left[field])),
                 fix="mend its name, or move it into meta",
             )
 
@@ -92,13 +100,13 @@ def parse_item(record: object, *, where: str) -> TrapItem:
     """
     start = _Fields(record, where, "")
     item_id = start.text("id")
-    if any(character.isspace() for character in item_id):
-        raise start.refused("id", "an id without spaces", item_id)
+    if any(character.isspace() or not character.isprintable() for character in item_id) or len(item_id) > MAX_NAME:
+        raise start.refused("id", f"an id of at most {MAX_NAME} printable characters, without spaces", item_id)
     fields = _Fields(record, f"{where}, item {item_id!r}", "")
     item = TrapItem(
         id=fields.text("id"),
         kind=fields.choice("kind", get_args(Kind)),
-        family=fields.text("family"),
+        family=fields.label("family"),
         text=fields.text("text"),
         correct=_candidate(fields, "correct"),
         shortcut=_candidate(fields, "shortcut"),
@@ -125,7 +133,8 @@ def _is_text(value: object) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _short(shown: str) -> str:
+def shortened(shown: str) -> str:
+    """The head of a text, for a message that fits one screen."""
     return shown if len(shown) <= 200 else shown[:199] + "…"
 
 

@@ -220,3 +220,10 @@ def test_check_prints_the_card(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "residual sums" in out
     assert "parallel" in out
+
+
+@pytest.mark.parametrize("name", ["", " ", "a" * 400])
+def test_what_can_be_no_name_is_refused_before_any_file_is_looked_for(name):
+    with pytest.raises(ModelRefusedError, match="unknown model") as caught:
+        open_model(name)
+    assert len(str(caught.value)) < 500

@@ -317,3 +317,19 @@ def test_which_answer_is_right(small):
     assert small.by_id("act-flip").right() == "correct"
     assert small.by_id("act-flip").right("control") == "shortcut"
     assert small.by_id("act-neutral").right("control") is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("id", "x" * 300), ("id", "red\x1b[31m"), ("id", "a\u202eb"), ("family", "two\nlines"), ("family", "f" * 300)],
+)
+def test_names_that_would_break_a_screen_are_refused(field, value, records, tmp_path):
+    records["act-flip"][field] = value
+    with pytest.raises(DataError, match=rf"{field} is wrong") as refused:
+        load_items(_write(tmp_path, [json.dumps(record) for record in records.values()]))
+    assert len(str(refused.value)) < 1200
+
+
+def test_a_line_nested_without_end_is_refused(tmp_path):
+    with pytest.raises(DataError, match="not JSON"):
+        load_items(_write(tmp_path, ["[" * 200_000]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from latentkt import plots
-from latentkt.plots.summaries import interval_of, item_minus_control, right_answers
+from latentkt.plots.summaries import interval_of, item_minus_control, right_answers, share_of
 from latentkt.report.blocks import Finding, Note, Picture, Section
 from latentkt.report.wording import caption_of_run, effect, p_text, plural, share
 from latentkt.stats import sign_flip
@@ -36,7 +36,7 @@ def section(run: Run) -> Section | None:
         return None
     answers, caption = run.tables["answers"], caption_of_run(run)
     right, pairs = right_answers(answers), item_minus_control(answers)
-    findings = [*_accuracy(right), *_difference(pairs), _all_four(right)]
+    findings = [*_accuracy(right), *_difference(pairs), *_all_four(right)]
     pictures = [
         Picture.of(
             plots.accuracy_by_kind(answers, caption=caption),
@@ -69,9 +69,7 @@ def _pictures_of_pairs(answers: pd.DataFrame, pairs: pd.DataFrame, caption: str)
 def _accuracy(right: pd.DataFrame) -> list[Finding]:
     names = {"item": "In the items the model answers", "control": "In the controls it answers"}
     tables = {which: right[right["which"] == which] for which in names}
-    return [
-        share(names[which], interval_of(table, "is_right").interval) for which, table in tables.items() if len(table)
-    ]
+    return [share(names[which], share_of(table, "is_right")) for which, table in tables.items() if len(table)]
 
 
 def _difference(pairs: pd.DataFrame) -> list[Finding]:
@@ -88,12 +86,16 @@ def _difference(pairs: pd.DataFrame) -> list[Finding]:
     return findings
 
 
-def _all_four(right: pd.DataFrame) -> Finding:
+def _all_four(right: pd.DataFrame) -> list[Finding]:
     """Items answered rightly in item and control, in both orders: what following the constraint would mean."""
     prompts = right.groupby("item")["is_right"].agg(["size", "mean"])
     complete = prompts[prompts["size"] == 4]
+    if complete.empty:
+        return []
     always = int((complete["mean"] == 1.0).sum())
-    return Finding(
-        f"{always} of {plural(len(complete), 'item')} are answered rightly in all four prompts (item and control, both "
-        f"orders); four fair coins would do so in {len(complete) / 16:.0f}."
-    )
+    return [
+        Finding(
+            f"{always} of {plural(len(complete), 'item')} are answered rightly in all four prompts (item and control, "
+            f"both orders); four fair coins would do so in {len(complete) / 16:.1f}."
+        )
+    ]

@@ -73,5 +73,8 @@ def _layers(differences: pd.DataFrame, test: MaxT) -> Finding:
     if named:
         text = f"Item and control differ in {plural(len(named), 'layer')}, first after layer {named[0]} ({total})."
         return Finding(text, found=True)
+    if test.exact and 2.0 ** (1 - test.clusters) > 0.05:
+        few = plural(test.clusters, "family", "families")
+        return Finding(f"With {few} no layer can reach p ≤ 0.05, so the layers are described, not tested.")
     smallest = float(np.nanmin(test.p_max_t)) if test.cells_tested else float("nan")
     return Finding(f"Item and control differ in no layer ({total}; smallest adjusted p = {smallest:.2f}).", found=False)

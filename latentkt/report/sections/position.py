@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from latentkt import plots
@@ -45,11 +46,20 @@ def _beside(answers: pd.DataFrame, bias: pd.DataFrame) -> list[Finding]:
     pairs = item_minus_control(answers)
     if pairs.empty:
         return []
-    position = abs(interval_of(bias, "bias").interval.value)
-    constraint = abs(interval_of(pairs, "difference").interval.value)
-    larger = "more" if position > constraint else "less"
-    numbers = f"{position:.2f} against {constraint:.2f} nats"
-    return [Finding(f"Position moves the answer {larger} than the constraint does: {numbers}.")]
+    # Like with like: exchanging the options against exchanging item and control. An order is worth twice the bias.
+    swap = (2 * bias.groupby("item")["bias"].mean()).reindex(pairs["item"]).to_numpy()
+    table = pairs.assign(swap=swap).dropna(subset=["swap"])
+    if table.empty:
+        return []
+    position, constraint = (interval_of(table, name).interval.value for name in ("swap", "difference"))
+    table["gap"] = math.copysign(1, position) * table["swap"] - math.copysign(1, constraint) * table["difference"]
+    gap = interval_of(table, "gap").interval
+    numbers = f"{abs(position):.2f} against {abs(constraint):.2f} nats, a difference of {gap:+.2f}"
+    subject = "Exchanging the two options moves the log-odds"
+    if not gap.excludes(0.0):
+        return [Finding(f"{subject} about as much as exchanging item and control: {numbers}.")]
+    larger = "more" if gap.value > 0 else "less"
+    return [Finding(f"{subject} {larger} than exchanging item and control does: {numbers}.")]
 
 
 def _grid(bias: pd.DataFrame) -> Grid:
