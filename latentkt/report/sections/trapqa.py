@@ -102,7 +102,8 @@ def _held_against_half(before: str, after: str, interval: Interval) -> Finding:
     if not interval.defined:
         return Finding(f"{before} {100 * interval.value:.0f} % {after}: too few for an interval.")
     there = interval.excludes(0.5)
-    verdict = "more or less often than half" if there else "not distinguishable from half"
+    side = "more often than half" if interval.value > 0.5 else "less often than half"
+    verdict = side if there else "not distinguishable from half"
     return Finding(f"{before} {interval:.0%} {after}: {verdict}.", found=there)
 
 
