@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latentkt.errors import RunError
 from latentkt.report.blocks import Finding, Section
 from latentkt.report.closing import provenance, skipped
-from latentkt.report.sections import modules
+from latentkt.report.sections import ELSEWHERE, modules
 from latentkt.report.typeset import typeset
 from latentkt.results import atomic_write
 
@@ -77,10 +77,10 @@ def _sections(run: Run) -> tuple[list[Section], list[str]]:
     made, absent = [], []
     for module in modules():
         section = module.section(run)
-        if section is None:
-            absent.append(module.TITLE)
-        else:
+        if section is not None:
             made.append(section)
+        elif module.__name__.rpartition(".")[2] not in ELSEWHERE:
+            absent.append(module.TITLE)
     return made, absent
 
 

@@ -156,7 +156,10 @@ def test_near_chance_is_worded_as_such():
 def test_sections_without_tables_are_named_as_not_measured(tmp_path, undrawn):
     run = load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", "probe", "skipped")))
     text = words(render(run))
-    absent = "Logit lens, Direct logit attribution, Patching by role, Patching against placebo, Probes."
+    absent = (
+        "Logit lens, Direct logit attribution, Patching by role, Patching against placebo, Patching of components, "
+        "Token by token, Probes, Prior and dominance."
+    )
     assert f"Not measured in this run: {absent}" in text
     assert "This run kept no list of skipped things." in text
 
@@ -180,7 +183,10 @@ def test_one_order_gives_no_position_section(tmp_path, undrawn):
     table = table[table["order"] == "correct_first"].reset_index(drop=True)
     run = load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch"), answers=table))
     assert position.section(run) is None
-    absent = "Option position, Logit lens, Direct logit attribution, Patching by role, Patching against placebo."
+    absent = (
+        "Option position, Logit lens, Direct logit attribution, Patching by role, Patching against placebo, "
+        "Patching of components, Token by token, Prior and dominance."
+    )
     assert f"Not measured in this run: {absent}" in words(render(run))
 
 

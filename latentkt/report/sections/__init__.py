@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-__all__ = ["SECTIONS", "modules"]
+__all__ = ["ELSEWHERE", "SECTIONS", "modules"]
 
 SECTIONS: tuple[str, ...] = (
     "answers",
@@ -28,6 +28,8 @@ SECTIONS: tuple[str, ...] = (
     "trapqa",
     "trapqa_tables",
 )
+ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables"})
+"""Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
 def modules() -> list[ModuleType]:
