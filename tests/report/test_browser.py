@@ -14,7 +14,7 @@ def test_nothing_is_wider_than_the_window_and_every_figure_is_painted(page, widt
     found = measure(page, width=width, folder=tmp_path)
     assert found["view"] == width
     assert found["tooWide"] == [] and found["scroll"] <= width
-    assert len(found["pictures"]) == 7
+    assert len(found["pictures"]) == page.count("<figure") >= 7
     for picture in found["pictures"]:
         assert picture["width"] > 300, picture
         assert picture["painted"] > 0.01 * picture["width"] * picture["height"], picture
