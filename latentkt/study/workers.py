@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -21,8 +22,18 @@ __all__ = ["Pool"]
 _state: dict[str, Any] = {}
 
 
+def _die_with_parent() -> None:
+    """End this worker when its parent is gone: a killed parent cannot tell it, and it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _begin(make_context: Callable[[], Any]) -> None:
     import torch
+
+    threading.Thread(target=_die_with_parent, daemon=True).start()
 
     # A terminal's Ctrl-C reaches every process; the parent alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -87,6 +87,38 @@ def test_a_killed_study_resumes_to_the_same_bytes(run_folder, tiny_folder, tiny_
     assert tables_of(out) == tables_of(run_folder)
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_workers_end_with_a_killed_parent(tiny_folder, tiny_items, tmp_path):
+    """A worker that outlived its parent would hold a model in memory and wait for work for ever."""
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "latentkt", "study", str(tiny_folder), "--items", str(tiny_items)]
+    command += ["--out", str(out), "--workers", "2"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not list(out.glob("parts/*/*.parquet")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    workers = children_of(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(workers) >= 2
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def children_of(pid):
+    """Processes whose parent is `pid`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = path.read_text().rpartition(")")[2].split()[1]
+        except OSError:  # it ended meanwhile
+            continue
+        if parent == str(pid):
+            found.append(path.parent.name)
+    return found
+
+
 def test_an_existing_run_is_refused_without_resume(run_folder, tiny_folder, tiny_items, capsys):
     code = main(["study", str(tiny_folder), "--items", str(tiny_items), "--out", str(run_folder)])
     assert code == 2 and "--resume" in capsys.readouterr().err
