@@ -1,6 +1,6 @@
 """How long `import latentkt` takes: whole processes, against an empty interpreter, in one run.
 
-    python experiments/benchmarks/import_time.py [--repeats 15]
+python experiments/benchmarks/import_time.py [--repeats 15]
 """
 
 from __future__ import annotations

@@ -124,17 +124,30 @@ def _fit_and_score(
 ) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, GroupKFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+    fitted, held_out = _in_span(features[train], features[test])
+    model = LogisticRegression(max_iter=2000)
     n_inner = min(3, len(set(groups[train].tolist())))
     if n_inner >= 2:
-        grid = {"logisticregression__C": [1e-4, 1e-3, 1e-2, 1e-1]}
-        model = GridSearchCV(model, grid, cv=GroupKFold(n_inner))
-        model.fit(features[train], labels[train], groups=groups[train])
-        strength = float(model.best_params_["logisticregression__C"])
+        model = GridSearchCV(model, {"C": [1e-4, 1e-3, 1e-2, 1e-1]}, cv=GroupKFold(n_inner))
+        model.fit(fitted, labels[train], groups=groups[train])
+        strength = float(model.best_params_["C"])
     else:
-        model.fit(features[train], labels[train])
+        model.fit(fitted, labels[train])
         strength = 1.0
-    return float(model.score(features[test], labels[test])), strength
+    return float(model.score(held_out, labels[test])), strength
+
+
+def _in_span(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standardise by the training rows and turn both parts into an orthonormal basis of their span.
+
+    The penalty of the probe does not see a rotation and its weights lie in the span of the training rows, so the probe
+    is the same one; it has as many columns as there are rows instead of one for each dimension of the model.
+    """
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(train)
+    scaled = scaler.transform(train)
+    _, values, basis = np.linalg.svd(scaled, full_matrices=False)
+    kept = basis[values > values.max() * 1e-7].T if values.max() > 0 else basis.T
+    return scaled @ kept, scaler.transform(test) @ kept

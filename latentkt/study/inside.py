@@ -11,9 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["attribution", "components", "placebo", "tokens"]
 
+LENS_TOKENS = 24
+"""The lens is read at so many last prompt tokens."""
+LAYER_STEP = 3
+"""Token-by-token patches go in after every so many layers; `latentkt patch --positions` does every one."""
+
 
 def components(context: Context, cells: Cells) -> Tables:
-    """The same patches of what attention and MLP add, and of single heads at the last token."""
+    """Patches of what attention and MLP add at the constraint and the last token; single heads, control into item."""
     import pandas as pd
 
     from latentkt.internals import patch
@@ -22,8 +27,9 @@ def components(context: Context, cells: Cells) -> Tables:
     pairs = pairs_of(context, cells, "components", skipped)
     parts = [nothing()]
     if pairs:
-        parts = [patch(context.handle, pairs, sites=("attn_out", "mlp_out"))]
-        parts.append(patch(context.handle, pairs, sites=("z",), where=("last",), heads=True))
+        into_item = [pair for pair in pairs if pair.meta["base"] == "item"]
+        parts = [patch(context.handle, pairs, sites=("attn_out", "mlp_out"), where=("constraint", "last"))]
+        parts.append(patch(context.handle, into_item, sites=("z",), where=("last",), heads=True))
     return {"components": pd.concat(parts, ignore_index=True), "components_skipped": skipped_table(skipped)}
 
 
@@ -54,14 +60,18 @@ def attribution(context: Context, cells: Cells) -> Tables:
 
 
 def tokens(context: Context, cells: Cells) -> Tables:
-    """Token by token: the lens at every prompt token of the item, and the control patched into it there."""
+    """Token by token: the lens at the item's last tokens, and the control patched in after every third layer."""
+    import pandas as pd
+
     from latentkt.internals import patch_positions, token_lens
 
     skipped: list[dict[str, Any]] = []
-    runs = list(runs_of(context, cells, ("item",), "tokens", skipped))
+    runs = runs_of(context, cells, ("item",), "tokens", skipped)
+    read = [token_lens(context.handle, [run], positions=range(-min(LENS_TOKENS, len(run.prompt)), 0)) for run in runs]
+    layers = range(0, context.handle.n_layers, LAYER_STEP)
     pairs = [pair for pair in pairs_of(context, cells, "tokens", skipped) if pair.meta["base"] == "item"]
     return {
-        "lens_tokens": token_lens(context.handle, runs) if runs else nothing(),
-        "patch_tokens": patch_positions(context.handle, pairs) if pairs else nothing(),
+        "lens_tokens": pd.concat(read, ignore_index=True) if read else nothing(),
+        "patch_tokens": patch_positions(context.handle, pairs, layers=layers) if pairs else nothing(),
         "tokens_skipped": skipped_table(skipped),
     }

@@ -17,7 +17,8 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Token by token"
 INTRO = (
-    "For single items: the control's residual stream is put into the item at one token and one layer, with the "
+    "For single items: the control's residual stream is put into the item at one token after one layer (every "
+    "third), with the "
     "tokens written "
     "out and coloured by role. Tokens in front of the first difference are the same in both and are left out."
 )
