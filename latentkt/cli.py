@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"latentkt: no command {args[0]!r}\n\n{_overview()}", file=sys.stderr)
         return 2
     options = _parser(args[0]).parse_args(args[1:])
+    options.command_line = ["latentkt", *args]  # as it was meant, whatever file started the interpreter
     try:
         return int(options._run(options))
     except LatentKTError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 __all__ = ["add_arguments", "options_of"]
@@ -31,4 +30,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def options_of(args: argparse.Namespace) -> dict[str, Any]:
     """The shared arguments as keyword arguments of the library's functions."""
     names = ("items", "orders", "template", "system", "limit", "engine", "device", "dtype", "resume")
-    return {**{name: getattr(args, name) for name in names}, "command": sys.argv}
+    return {**{name: getattr(args, name) for name in names}, "command": args.command_line}

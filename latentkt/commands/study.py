@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         "seed",
     )
     options = StudyOptions(corpus=tuple(args.corpus), **{name: getattr(args, name) for name in names})
-    folder = study(options, out=args.out, resume=args.resume, workers=args.workers, command=sys.argv, log=print)
+    folder = study(
+        options, out=args.out, resume=args.resume, workers=args.workers, command=args.command_line, log=print
+    )
     print(f"report: {folder / 'report.html'}")
     return 0

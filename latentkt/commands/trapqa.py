@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from latentkt.commands import trapqa_analyse
@@ -96,7 +95,9 @@ def _run(args: argparse.Namespace) -> list[str]:
     )
     handle = open_model(args.model, device=args.device, dtype=args.dtype)
     fields = read_fields(",".join(args.field))
-    done = run_trapqa(handle, args.items, options, args.out, fields=fields, resume=args.resume, command=sys.argv)
+    done = run_trapqa(
+        handle, args.items, options, args.out, fields=fields, resume=args.resume, command=args.command_line
+    )
     return done.lines()
 
 
@@ -105,7 +106,7 @@ def _from_log(args: argparse.Namespace) -> list[str]:
     from latentkt.trapqa.running.inspect_log import save_log_records
 
     found = records_from_log(*args.logs, setting=args.setting, partial=args.partial)
-    save_log_records(found, Path(args.out), command=sys.argv)
+    save_log_records(found, Path(args.out), command=args.command_line)
     return [str(args.out), *found.lines()]
 
 
@@ -114,5 +115,5 @@ def _report(args: argparse.Namespace) -> list[str]:
     from latentkt.results import load_run
     from latentkt.trapqa.running.tables import save_run
 
-    folder = save_run([Path(path) for path in args.records], Path(args.out), command=sys.argv)
+    folder = save_run([Path(path) for path in args.records], Path(args.out), command=args.command_line)
     return [f"report: {build(load_run(folder))}"]

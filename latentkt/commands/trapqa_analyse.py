@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     records, options = _joined(read_records(args.records), args)
     analysis = analyse(records)
-    folder = write_analysis(analysis, args.out, options=options, command=sys.argv)
+    folder = write_analysis(analysis, args.out, options=options, command=args.command_line)
     report = build(load_run(folder))
     _figures(folder)
     texts = analysis.ledger.texts()

@@ -97,6 +97,7 @@ def test_absent_numbers_are_dashes_not_zeros():
 def arguments(*words):
     parser = argparse.ArgumentParser()
     trapqa_analyse.configure(parser)
+    parser.set_defaults(command_line=None)  # the command line sets it
     return parser.parse_args(list(map(str, words)))
 
 
