@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from latentkt.internals.engines.base import Engine
+    from latentkt.internals.metrics import AnswerScore
     from latentkt.models import AnswerSet, Encoded, ModelHandle
 
 __all__ = ["LensRun", "Translate", "answer_lens", "token_lens"]
+
+_ENTRIES_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,8 @@ def _answer_rows(
     first_ids = [answer[0] for answer in scorer.branches.answers]
     with torch.inference_mode():
         final = handle.unembed(readers[-1, :1]).log_softmax(-1)[0]
-        for entry in range(handle.n_layers + 1):
+        for entry, logits, score in _entries(handle, scorer, readers, translate):
             last = entry == handle.n_layers
-            logits = handle.unembed(readers[entry] if last else translate(entry, readers[entry]))
-            score = scorer.from_logits(logits[None])[0]
             logp = logits[0].log_softmax(-1)
             ranks = [int((logp > logp[token]).sum()) for token in first_ids]
             yield {
@@ -119,6 +120,18 @@ def _answer_rows(
                 "rank_shortcut": ranks[1],
                 "kl_to_final": 0.0 if last else float((final.exp() * (final - logp)).sum()),
             }
+
+
+def _entries(
+    handle: ModelHandle, scorer: Scorer, readers: Float[Tensor, "entry reader d_model"], translate: Translate
+) -> Iterator[tuple[int, Float[Tensor, "reader vocab"], AnswerScore]]:
+    """Logits and scores of every entry; a few entries share one pass over the unembedding, which is most of the time."""
+    last = handle.n_layers
+    for start in range(0, last + 1, _ENTRIES_AT_ONCE):
+        numbers = range(start, min(start + _ENTRIES_AT_ONCE, last + 1))
+        seen = [readers[entry] if entry == last else translate(entry, readers[entry]) for entry in numbers]
+        logits = handle.unembed(torch.stack(seen))
+        yield from zip(numbers, logits, scorer.from_logits(logits), strict=True)
 
 
 def token_lens(

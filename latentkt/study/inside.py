@@ -13,7 +13,7 @@ __all__ = ["attribution", "components", "placebo", "tokens"]
 
 LENS_TOKENS = 24
 """The lens is read at so many last prompt tokens."""
-LAYER_STEP = 3
+LAYER_STEP = 5
 """Token-by-token patches go in after every so many layers; `latentkt patch --positions` does every one."""
 
 
@@ -60,7 +60,7 @@ def attribution(context: Context, cells: Cells) -> Tables:
 
 
 def tokens(context: Context, cells: Cells) -> Tables:
-    """Token by token: the lens at the item's last tokens, and the control patched in after every third layer."""
+    """Token by token: the lens at the item's last tokens, and the control patched in after every fifth layer."""
     import pandas as pd
 
     from latentkt.internals import patch_positions, token_lens

@@ -18,7 +18,7 @@ __all__ = ["TITLE", "section"]
 TITLE = "Token by token"
 INTRO = (
     "For single items: the control's residual stream is put into the item at one token after one layer (every "
-    "third), with the "
+    "fifth), with the "
     "tokens written "
     "out and coloured by role. Tokens in front of the first difference are the same in both and are left out."
 )
