@@ -125,7 +125,7 @@ def _answer_rows(
 def _entries(
     handle: ModelHandle, scorer: Scorer, readers: Float[Tensor, "entry reader d_model"], translate: Translate
 ) -> Iterator[tuple[int, Float[Tensor, "reader vocab"], AnswerScore]]:
-    """Logits and scores of every entry; a few entries share one pass over the unembedding, which is most of the time."""
+    """Logits and scores of every entry; a few entries share a pass over the unembedding, which is most of the time."""
     last = handle.n_layers
     for start in range(0, last + 1, _ENTRIES_AT_ONCE):
         numbers = range(start, min(start + _ENTRIES_AT_ONCE, last + 1))
