@@ -6,8 +6,9 @@ by clause: a candidate that is asked about, denied, quoted or only supposed is n
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.trapqa.matching.confidence import CONFIDENCE_QUESTION as CONFIDENCE_QUESTION
@@ -30,10 +31,8 @@ _HOME = {
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+def __getattr__(name: str) -> Any:
+    return lazy.load(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:
