@@ -19,8 +19,10 @@ _HOME = {
     "ProbeData": "probes",
     "TunedLens": "tuned",
     "answer_lens": "lens",
+    "atp": "attribution_patching",
     "attribute": "attribution",
     "attribute_items": "runs",
+    "Choice": "verifying",
     "collect": "store",
     "effects_against_placebo": "effects",
     "engine_of": "engines",
@@ -41,6 +43,7 @@ _HOME = {
     "role_positions": "places",
     "token_lens": "lens",
     "train_tuned_lens": "tuned",
+    "verification": "verifying",
 }
 __all__ = sorted(_HOME)
 

@@ -70,6 +70,10 @@ class Scorer:
 
     def from_logits(self, logits: Float[Tensor, "variant reader vocab"]) -> list[AnswerScore]:
         """Scores from the logits of the readers of `branches`."""
+        return [AnswerScore(*row) for row in self.numbers(logits).tolist()]
+
+    def numbers(self, logits: Float[Tensor, "variant reader vocab"]) -> Float[Tensor, "variant 4"]:
+        """The fields of `AnswerScore` as a tensor; gradients pass through."""
         logp = logits.float().log_softmax(-1)
         picks = [torch.as_tensor(list(target), device=logp.device) for target in self.branches.targets()]
         differ = self.branches.first_difference
@@ -90,7 +94,12 @@ class Scorer:
                     expected=f"[{len(first)}]: one number for each row of logits [batch, vocab]",
                     found=list(value.shape),
                 )
-        return [AnswerScore(*row) for row in torch.stack([value, *sums, first], -1).tolist()]
+            if logits.requires_grad and not value.requires_grad:
+                raise InputError(
+                    f"metric {metric_name(self.metric)!r} has no gradient",
+                    expected="a function of the logits made of torch operations that can be differentiated",
+                )
+        return torch.stack([value, *sums, first], -1)
 
     def from_resid(self, handle: ModelHandle, resid: Float[Tensor, "variant reader d_model"]) -> list[AnswerScore]:
         """Scores from the last block's output at the readers."""
