@@ -28,6 +28,7 @@ _HOME = {
     "engine_of": "engines",
     "head_table": "attribution",
     "item_run": "pairs",
+    "knockout": "attention_cuts",
     "lens_items": "runs",
     "load_tuned_lens": "tuned",
     "ndif_request": "engines.remote",

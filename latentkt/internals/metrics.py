@@ -6,7 +6,7 @@ needs two columns of the unembedding and no more), or a user's function of the l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-    from latentkt.models import ModelHandle, Pair
+    from latentkt.models import AnswerSet, ModelHandle, Pair
 
-__all__ = ["AnswerScore", "Scorer", "metric_name", "scorer_of"]
+__all__ = ["AnswerScore", "Scorer", "metric_name", "scorer_for", "scorer_of"]
 
 Metric = Callable[["Tensor"], "Tensor"]
 
@@ -150,11 +150,25 @@ def scorer_of(pair: Pair, prompt: tuple[int, ...], metric: str | Metric | None =
     Raises:
         InputError: The metric's name is unknown.
     """
-    chosen = metric or pair.metric or "log_odds"
-    answers = (tuple(pair.answers.correct_ids), tuple(pair.answers.shortcut_ids))
+    return scorer_for(prompt, pair.answers, metric or pair.metric)
+
+
+def scorer_for(prompt: Sequence[int], answers: AnswerSet, metric: str | Metric | None = None) -> Scorer:
+    """The scorer of two answers after a prompt.
+
+    Args:
+        prompt: Token ids.
+        answers: The answers.
+        metric: As in `scorer_of`; the answer log-odds where it is None.
+
+    Raises:
+        InputError: The metric's name is unknown.
+    """
+    chosen = metric or "log_odds"
+    both = (tuple(answers.correct_ids), tuple(answers.shortcut_ids))
     if isinstance(chosen, str) and chosen not in ("log_odds", "first_token"):
         raise InputError("unknown metric", expected="log_odds, first_token or a function of logits", found=chosen)
     if chosen == "first_token" or callable(chosen):  # neither reads anything behind the first difference
-        stop = pair.answers.first_difference + 1
-        answers = (answers[0][:stop], answers[1][:stop])
-    return Scorer(Branches(tuple(prompt), answers), chosen)
+        stop = answers.first_difference + 1
+        both = (both[0][:stop], both[1][:stop])
+    return Scorer(Branches(tuple(prompt), both), chosen)
