@@ -14,7 +14,7 @@ import torch
 
 from latentkt.errors import InputError
 from latentkt.internals.engines import engine_of
-from latentkt.internals.engines.base import Edit, Engine, Patch, Replace, SiteKey
+from latentkt.internals.engines.base import Cell, Edit, Engine, Patch, Replace, SiteKey
 from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name, scorer_of
 from latentkt.internals.places import Place, role_positions
 from latentkt.models.norms import read_norm
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle, Pair
 
-__all__ = ["LOGITS", "Node", "path_patch"]
+__all__ = ["LOGITS", "Node", "Wires", "path_patch"]
 
-SENDERS = ("z", "attn_out", "mlp_out")
+SENDERS = ("resid_pre", "z", "attn_out", "mlp_out")
 RECEIVERS = ("q", "k", "v", "mlp_out")
 
 
@@ -35,7 +35,7 @@ class Node(NamedTuple):
     """One part of the network.
 
     Attributes:
-        site: A sender is `z`, `attn_out` or `mlp_out`; a receiver `q`, `k`, `v`, `mlp_out` (its input is what
+        site: A sender is `z`, `attn_out`, `mlp_out` or the embedding (`resid_pre` of layer 0); a receiver `q`, `k`, `v`, `mlp_out` (its input is what
             changes), or `logits`.
         layer: Its layer.
         head: A head of z, q, k (n_kv heads) or v; None for all.
@@ -101,10 +101,13 @@ def path_patch(
             raise InputError(f"the answers of pair {pair.name!r} begin alike", expected="other first tokens for LOGITS")
         scorer, place = scorer_of(pair, pair.base.ids, metric), role_positions(pair, role)
         base = runner.score(scorer)
-        wires = _Wires(runner, pair, place, senders, receivers)
+        wires = Wires(runner, pair, place, senders, receivers)
         for sender in senders:
             kept = wires.send(sender, others=others)
-            patched = wires.direct(scorer, kept, norm) if LOGITS in receivers else wires.receive(scorer, kept)
+            if LOGITS in receivers:
+                patched = wires.direct(scorer, kept, norm)
+            else:
+                patched = runner.sweep(scorer, [wires.cell(kept, receivers)])[0]
             rows.append(
                 {
                     "pair": pair.name,
@@ -128,6 +131,8 @@ def _refuse(engine: Engine, senders: Sequence[Node], receivers: Sequence[Node], 
         if node.site not in SENDERS:
             raise InputError(f"site {node.site!r} cannot send", expected=", ".join(SENDERS))
         engine.handle.arch.site(node.site, node.layer)
+        if node.site == "resid_pre" and node.layer:
+            raise InputError(f"{node.name} cannot send: it is a sum of parts", expected="resid_pre of layer 0")
     inside = [node for node in receivers if node != LOGITS]
     for node in inside:
         if node.site not in RECEIVERS:
@@ -146,13 +151,21 @@ def _refuse(engine: Engine, senders: Sequence[Node], receivers: Sequence[Node], 
 
 def _behind(sender: Node, receiver: Node) -> bool:
     """Whether a receiver reads what a sender wrote."""
-    if receiver.layer != sender.layer:
-        return receiver.layer > sender.layer
+    if receiver.layer != sender.layer or sender.site == "resid_pre":
+        return receiver.layer >= sender.layer
     return sender.site in ("z", "attn_out") and receiver.site == "mlp_out"
 
 
-class _Wires:
-    """The base run's values, the source's, and both runs of a sender."""
+class Wires:
+    """The base run's values, the source's, and both runs of a sender.
+
+    Args:
+        engine: What runs the model.
+        pair: The pair.
+        place: Tokens at which senders have the source's values.
+        senders: All that will be sent.
+        receivers: All that will receive.
+    """
 
     def __init__(
         self, engine: Engine, pair: Pair, place: Place, senders: Sequence[Node], receivers: Sequence[Node]
@@ -171,7 +184,7 @@ class _Wires:
         values = values if sender.head is None else values[:, sender.head]
         edits: dict[SiteKey, Edit] = {key: Replace(self._place.base, values, sender.head)}
         kept: dict[SiteKey, Tensor] = {}
-        wanted = {(node.site, node.layer) for node in self._receivers if node != LOGITS} or {self._last}
+        wanted = {self._last if node == LOGITS else (node.site, node.layer) for node in self._receivers}
         if others == "frozen":
             for site, layer in self._base:
                 if site != "resid_post" and _behind(sender, Node(site, layer)):
@@ -181,15 +194,15 @@ class _Wires:
         self._engine.run(torch.tensor([self._pair.base.ids]), edits=edits)
         return kept
 
-    def receive(self, scorer: Scorer, kept: dict[SiteKey, Tensor]) -> AnswerScore:
-        """Score the run in which the receivers have what was kept."""
+    def cell(self, kept: dict[SiteKey, Tensor], receivers: Sequence[Node]) -> Cell:
+        """The patch that gives receivers inside the network what was kept."""
         positions = tuple(range(len(self._pair.base.ids)))
         cell = []
-        for node in self._receivers:
+        for node in receivers:
             values = kept[node.site, node.layer][0]
             values = values if node.head is None else values[:, node.head]
             cell.append(Patch(node.site, node.layer, positions, values, node.head))
-        return self._engine.sweep(scorer, [tuple(cell)])[0]
+        return tuple(cell)
 
     def direct(self, scorer: Scorer, kept: dict[SiteKey, Tensor], norm: str) -> AnswerScore:
         """Score the read-out of what was kept at the last prompt token."""
