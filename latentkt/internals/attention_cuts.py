@@ -292,7 +292,7 @@ class _Cutter:
         return {
             **self._run.meta,
             "engine": engine.name,
-            "dtype": str(engine.handle.dtype).removeprefix("torch."),
+            "dtype": engine.handle.dtype_name,
             "metric": metric_name(self._scorer.metric),
             "base_value": base.value,
             "no_cut_error": error,

@@ -107,7 +107,7 @@ def edge_attribution(
             "method": method,
             "steps": scores.steps,
             "engine": runner.name,
-            "dtype": str(runner.handle.dtype).removeprefix("torch."),
+            "dtype": runner.handle.dtype_name,
             "metric": metric_name(scorer.metric),
             "role": role,
         }
@@ -216,7 +216,7 @@ def exact_effects(
     cells: dict[int, Cell] = {}
     with torch.no_grad():
         for sender in senders:
-            kept = wires.send(sender, others="frozen")
+            kept = wires.send(sender, norm="recomputed", others="frozen")
             for number, (one, receiver) in enumerate(edges):
                 if one == sender and receiver == LOGITS:
                     found[number] = wires.direct(scorer, kept, "recomputed").value - base

@@ -167,7 +167,7 @@ class _Tracer:
             "pair": self._pair.name,
             **self._pair.meta,
             "engine": self._engine.name,
-            "dtype": str(self._engine.handle.dtype).removeprefix("torch."),
+            "dtype": self._engine.handle.dtype_name,
             "metric": metric_name(self._scorer.metric),
             "of": self._task.of,
         }

@@ -12,6 +12,7 @@ from latentkt.internals.metrics import AnswerScore, Metric, scorer_of
 from latentkt.internals.places import role_positions
 from latentkt.internals.plans import MIN_GAP, Sweep, fixed_columns, plans_of, refuse_sweep, row_of
 from latentkt.internals.sources import Source, SourceRun
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,7 @@ COLUMNS = (
 """Columns behind `pair` and the pair's meta."""
 
 
+@naming_out_of_memory("patching", fix="lower memory_mb of the engine, or patch fewer sites at once")
 def patch(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],

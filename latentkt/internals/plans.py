@@ -133,7 +133,7 @@ def fixed_columns(
     over = getattr(sweep.source, "over", None)
     return {
         "engine": engine.name,
-        "dtype": str(handle.dtype).removeprefix("torch."),
+        "dtype": handle.dtype_name,
         "window": sweep.window,
         "source_kind": f"{kind} over {over}, other families" if over else kind,
         "metric": metric_name(scorer.metric),
