@@ -91,7 +91,8 @@ def probe_table(
         above the interval of the bag of tokens and the gain's interval above 0. What was not measured is NaN.
 
     Raises:
-        InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that do not fit together.
+        InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that
+            do not fit together.
 
     Example:
         >>> import numpy as np
