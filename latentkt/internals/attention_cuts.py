@@ -20,6 +20,7 @@ from latentkt.internals.engines import engine_of
 from latentkt.internals.engines.base import Cell, Edit, Engine, Patch, Replace, SiteKey, edits_of
 from latentkt.internals.metrics import AnswerScore, Metric, metric_name, scorer_for
 from latentkt.internals.pattern import weighted_values
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +114,9 @@ def sink_positions(prompt: Encoded, patterns: Sequence[Float[Tensor, "n_heads qu
     return {0} | {p for p, special in enumerate(prompt.is_special) if special} | heavy
 
 
+@naming_out_of_memory(
+    "attention knockout", fix="shorten the prompts, take fewer layers or sites at once, or a smaller model or dtype"
+)
 def knockout(
     model: ModelHandle | Engine,
     runs: Iterable[LensRun],

@@ -21,6 +21,7 @@ from latentkt.internals.plans import Plan, Sweep, fixed_columns, place_columns, 
 from latentkt.internals.softmax_fix import fixed_predictions
 from latentkt.internals.sources import Source, SourceRun
 from latentkt.internals.verifying import Choice, choose
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,9 @@ class _Task:
     keys: list[SiteKey] = field(default_factory=list)
 
 
+@naming_out_of_memory(
+    "attribution patching", fix="shorten the prompts, take fewer layers or sites at once, or a smaller model or dtype"
+)
 def atp(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -149,7 +153,9 @@ def _refuse(engine: Engine, task: _Task) -> None:
             raise InputError("site 'pattern' has no attribution", expected="q and k with qk_fix=True, or z")
         refuse_sweep(engine.handle, sweep)
     if (task.method == "ig" or task.qk_fix) and not isinstance(task.source, SourceRun):
-        raise InputError("the path of integrated gradients and the QK fix lead to the source run", expected="source=None")
+        raise InputError(
+            "the path of integrated gradients and the QK fix lead to the source run", expected="source=None"
+        )
 
 
 def _keys(task: _Task) -> Iterator[SiteKey]:
@@ -182,10 +188,14 @@ def _measure(engine: Engine, linear: Linear, task: _Task) -> Iterator[dict[str, 
     pair, own = linear.pair, isinstance(task.source, SourceRun)
 
     def fetched(key: SiteKey, place: Place) -> Tensor:
-        return linear.source.value(key)[list(place.source)]
+        first, last = place.source[0], place.source[-1]
+        whole = linear.source.value(key)
+        if last - first == len(place.source) - 1:  # a view costs nothing
+            return whole[first : last + 1]
+        return whole[list(place.source)]
 
     plans = [plan for sweep in task.sweeps for plan in plans_of(engine, pair, sweep, fetched if own else None)]
-    predicted = [_predicted(linear, plan) for plan in plans]
+    predicted = [_predicted(linear, plan, own=own) for plan in plans]
     scorer = scorer_of(pair, pair.base.ids, task.metric)
     if task.qk_fix:
         for number, value in fixed_predictions(engine, scorer, linear.base, plans).items():
@@ -218,7 +228,16 @@ def _measure(engine: Engine, linear: Linear, task: _Task) -> Iterator[dict[str, 
         }
 
 
-def _predicted(linear: Linear, plan: Plan) -> float:
+def _predicted(linear: Linear, plan: Plan, *, own: bool) -> float:
     if plan.unchanged:
         return 0.0
-    return np.nan if plan.cell is None else linear.predict(plan.cell[0])
+    if plan.cell is None:
+        return np.nan
+    patch = plan.cell[0]
+    if not own:
+        return linear.predict(patch)
+    product = linear.by_token((patch.site, patch.layer))
+    if len(patch.positions) == 1 and (patch.head is not None or product.shape[1] == 1):
+        return float(product[patch.positions[0], patch.head or 0])
+    found = product[list(patch.positions)]
+    return float(found.sum() if patch.head is None else found[:, patch.head].sum())

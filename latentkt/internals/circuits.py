@@ -86,7 +86,10 @@ class _Partly:
 
 
 def writes_of(
-    handle: ModelHandle, layer: int, z: Float[Tensor, "*batch n_heads d_head"], attn_out: Float[Tensor, "*batch d_model"]
+    handle: ModelHandle,
+    layer: int,
+    z: Float[Tensor, "*batch n_heads d_head"],
+    attn_out: Float[Tensor, "*batch d_model"],
 ) -> Float[Tensor, "*batch n_heads d_model"]:
     """What each head adds to the residual stream, the attention's biases shared out evenly: they sum to `attn_out`."""
     writes, bias = head_writes(handle, layer, z, attn_out)

@@ -23,6 +23,7 @@ from latentkt.internals.paths import LOGITS, Node, Wires
 from latentkt.internals.places import role_positions
 from latentkt.internals.receivers import needed_sites, reads, receiver_gradients, sender_changes
 from latentkt.internals.verifying import Choice, choose
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,9 @@ EDGE_COLUMNS = (
 """Columns behind `pair` and the pair's meta."""
 
 
+@naming_out_of_memory(
+    "edge attribution", fix="shorten the prompts, take fewer layers or sites at once, or a smaller model or dtype"
+)
 def edge_attribution(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -140,7 +144,10 @@ class _Scores:
         for point in points:
             senders, receivers, table = self._at(handle, point, place)
             total = total + table / self.steps
-            way = self.source.value(EMBEDDING)[list(everywhere.source)] - self.base.value(EMBEDDING)[list(everywhere.base)]
+            way = (
+                self.source.value(EMBEDDING)[list(everywhere.source)]
+                - self.base.value(EMBEDDING)[list(everywhere.base)]
+            )
             whole += float((way * point.grad(EMBEDDING)[list(everywhere.base)]).sum()) / self.steps
         gap = self.source.score.value - self.base.score.value
         self.completeness_error = np.nan if pair.alignment.unmapped else whole - gap
@@ -148,7 +155,9 @@ class _Scores:
         self.edges = [(senders[i], receivers[j]) for i, j in pairs]
         self.predicted: NDArray[np.float64] = np.array([float(total[i, j]) for i, j in pairs])
 
-    def _at(self, handle: ModelHandle, point: Slope, place: Place) -> tuple[list[Node], list[Node], NDArray[np.float64]]:
+    def _at(
+        self, handle: ModelHandle, point: Slope, place: Place
+    ) -> tuple[list[Node], list[Node], NDArray[np.float64]]:
         """The product of all changes and all gradients at one point of the path: [sender, receiver]."""
         at = (list(place.base), list(place.source))
         senders, changes = sender_changes(handle, point, self.base, self.source, at)

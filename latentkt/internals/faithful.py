@@ -27,6 +27,7 @@ from latentkt.internals.places import Place, role_positions
 from latentkt.internals.plans import MIN_GAP
 from latentkt.internals.sources import Source, SourceRun
 from latentkt.internals.verifying import Choice
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from latentkt.internals.engines.base import Edit, Engine, SiteKey
     from latentkt.models import ModelHandle, Pair
 
-__all__ = ["FAITHFULNESS_COLUMNS", "SHARES", "faithfulness"]
+__all__ = ["FAITHFULNESS_COLUMNS", "SHARES", "check_options", "faithfulness"]
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-RANKINGS = {"nodes": {"atp": "atp", "ig": "ig"}, "edges": {"eap": "eap", "eap_ig": "eap_ig"}}
+RANKINGS = {"nodes": ("atp", "ig"), "edges": ("eap", "eap_ig")}
 CURVES = ("keep", "remove")
 FAITHFULNESS_COLUMNS = (
     "engine", "dtype", "metric", "of", "ranking", "ranked_on", "ablation", "curve", "n_all", "n", "share", "n_kept",
@@ -48,6 +49,9 @@ FAITHFULNESS_COLUMNS = (
 Part = Node | tuple[Node, Node]
 
 
+@naming_out_of_memory(
+    "faithfulness", fix="shorten the prompts, take fewer layers or sites at once, or a smaller model or dtype"
+)
 def faithfulness(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -106,9 +110,11 @@ def faithfulness(
     import pandas as pd
 
     runner = engine_of(model, engine)
-    asked = tuple(rankings or (("given",) if scores is not None else tuple(RANKINGS.get(of, ()))[:1]) + ("random",))
+    asked = tuple(rankings or (("given",) if scores is not None else RANKINGS.get(of, ())[:1]) + ("random",))
+    check_options(of, asked, shares, curves, scores=scores is not None)
+    if of == "edges" and source is not None and not isinstance(source, SourceRun):
+        raise InputError("edges are cut to the source run only", expected="source=None", found=source.kind)
     task = _Task(of, asked, scores, tuple(shares), tuple(curves), steps, seed, metric, source or SourceRun())
-    _refuse(task)
     rows: list[dict[str, object]] = []
     for pair in pairs:
         if pair.alignment.shifted:
@@ -130,20 +136,25 @@ class _Task:
     source: Source
 
 
-def _refuse(task: _Task) -> None:
-    if task.of not in RANKINGS:
-        raise InputError("faithfulness of what", expected="nodes or edges", found=task.of)
-    known = (*RANKINGS[task.of], "random", "given")
-    if not set(task.rankings) <= set(known):
-        raise InputError(f"ranking of {task.of}", expected=", ".join(known), found=list(task.rankings))
-    if "given" in task.rankings and task.scores is None:
+def check_options(
+    of: str, rankings: Sequence[str], shares: Sequence[float], curves: Sequence[str], *, scores: bool = False
+) -> None:
+    """Refuse options before anything is run.
+
+    Raises:
+        InputError: One that is unknown, `given` without scores, or a share outside 0 to 1.
+    """
+    if of not in RANKINGS:
+        raise InputError("faithfulness of what", expected="nodes or edges", found=of)
+    known = (*RANKINGS[of], "random", "given")
+    if not set(rankings) <= set(known):
+        raise InputError(f"ranking of {of}", expected=", ".join(known), found=list(rankings))
+    if "given" in rankings and not scores:
         raise InputError("ranking 'given' needs scores", expected="a table of atp or edge_attribution")
-    if not task.curves or not set(task.curves) <= set(CURVES):
-        raise InputError("curves", expected="keep and/or remove", found=list(task.curves))
-    if not all(0 <= share <= 1 for share in task.shares):
-        raise InputError("shares of parts", expected="numbers from 0 to 1", found=list(task.shares))
-    if task.of == "edges" and not isinstance(task.source, SourceRun):
-        raise InputError("edges are cut to the source run only", expected="source=None", found=task.source.kind)
+    if not curves or not set(curves) <= set(CURVES):
+        raise InputError("curves", expected="keep and/or remove", found=list(curves))
+    if not all(0 <= share <= 1 for share in shares):
+        raise InputError("shares of parts", expected="numbers from 0 to 1", found=list(shares))
 
 
 class _Tracer:
@@ -278,7 +289,14 @@ class _Tracer:
         sites = ("resid_pre", "z", "mlp_out")
         source = None if isinstance(self._task.source, SourceRun) else self._task.source
         return atp(
-            self._engine, [self._pair], sites=sites, where=("all",), heads=True, method=ranking, source=source, **options
+            self._engine,
+            [self._pair],
+            sites=sites,
+            where=("all",),
+            heads=True,
+            method=ranking,
+            source=source,
+            **options,
         )  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ always those of one and the same tensor.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -21,6 +21,8 @@ from latentkt.internals.places import role_positions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
+    from jaxtyping import Float
     from torch import Tensor
 
     from latentkt.internals.engines.base import Edit, Engine, Patch, SiteKey
@@ -49,6 +51,7 @@ class Linear:
     base: Slope
     source: Slope
     steps: int
+    _by_token: dict[SiteKey, Float[np.ndarray, "position head"]] = field(default_factory=dict, repr=False)
 
     def predict(self, patch: Patch) -> float:
         """What the metric changes by when a patch goes in, to first order, in nats."""
@@ -57,6 +60,16 @@ class Linear:
         if patch.head is not None:
             own, grad = own[:, patch.head], grad[:, patch.head]
         return float(((patch.values.to(own) - own) * grad).sum())
+
+    def by_token(self, key: SiteKey) -> Float[np.ndarray, "position head"]:
+        """The same for the source run's value at each token and head (one where the site has none)."""
+        if key not in self._by_token:
+            partner = torch.as_tensor(self.pair.alignment.base_to_source.clip(min=0))
+            own = self.base.value(key)
+            change = self.source.value(key)[partner.to(own.device)] - own
+            product = (change * self.base.grad(key)).sum(-1).double().cpu().numpy()
+            self._by_token[key] = product if product.ndim == 2 else product[:, None]
+        return self._by_token[key]
 
     @property
     def gap(self) -> float:

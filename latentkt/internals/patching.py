@@ -134,5 +134,3 @@ def _measure(engine: Engine, pair: Pair, sweep: Sweep) -> list[dict[str, object]
     patched: dict[int, AnswerScore] = {id(plan): score for plan, score in zip(live, scores, strict=False)}
     fixed = fixed_columns(engine, pair, sweep, scorer, base, source) | errors
     return [row_of(pair, plan, fixed, patched.get(id(plan), base if plan.unchanged else None), base) for plan in plans]
-
-

@@ -133,7 +133,10 @@ def sender_changes(
     parts: list[Tensor] = [change(("resid_pre", 0))[None]]
     for layer in range(handle.n_layers):
         writes = torch.einsum("phd,hdm->hpm", change(("z", layer)), handle.arch.out_weight(layer))
-        parts += [_behind_attention(handle, layer, at.value(("z", layer))[ours])(writes), change(("mlp_out", layer))[None]]
+        parts += [
+            _behind_attention(handle, layer, at.value(("z", layer))[ours])(writes),
+            change(("mlp_out", layer))[None],
+        ]
         nodes += [*(Node("z", layer, head) for head in range(handle.n_heads)), Node("mlp_out", layer)]
     return nodes, torch.cat(parts)
 

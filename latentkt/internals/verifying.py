@@ -55,9 +55,7 @@ class Choice:
             )
 
 
-def choose(
-    predicted: Sequence[float], choice: Choice, name: str
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def choose(predicted: Sequence[float], choice: Choice, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which predictions are among the largest, and which are in the sample; NaN is neither.
 
     Args:

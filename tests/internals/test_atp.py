@@ -96,9 +96,7 @@ def test_integrated_gradients_are_the_mean_over_midpoints():
     handle = tiny_handle("llama")
     pair = tiny_pair(handle)
     engine, scorer = engine_of(handle, "reference"), scorer_of(pair, pair.base.ids)
-    base, source = (
-        engine.values(run.ids, [("resid_pre", 0), ("mlp_out", 1)]) for run in (pair.base, pair.source)
-    )
+    base, source = (engine.values(run.ids, [("resid_pre", 0), ("mlp_out", 1)]) for run in (pair.base, pair.source))
     everywhere = tuple(range(len(pair.base.ids)))
     total = 0.0
     for step in range(5):
@@ -106,7 +104,9 @@ def test_integrated_gradients_are_the_mean_over_midpoints():
         moved = base["resid_pre", 0] + share * (source["resid_pre", 0] - base["resid_pre", 0])
         embedding = Patch("resid_pre", 0, everywhere, moved)
         (at_point,) = [
-            engine.run(torch.tensor([pair.base.ids]), capture=[("mlp_out", 1)], edits={("resid_pre", 0): embedding.edit})
+            engine.run(
+                torch.tensor([pair.base.ids]), capture=[("mlp_out", 1)], edits={("resid_pre", 0): embedding.edit}
+            )
         ]
         here = at_point.activations["mlp_out", 1][0, -1]
         change = 0.02 * (source["mlp_out", 1] - base["mlp_out", 1])[-1]
@@ -131,8 +131,11 @@ def test_the_qk_fix_lets_the_patch_through_the_softmax(family):
     assert len(set(scorer.branches.sequences)) == 1
     for site, layer in (("q", 0), ("k", 1)):
         sweep = Sweep((site,), (layer,), place, True, 1, SourceRun(), "first_token", True, False)
-        before = engine.run(ids, capture=[("z", layer)], grad_of=lambda logits: scorer.numbers(
-            logits[:, len(pair.base.ids) - 1 :])[0, 0])
+        before = engine.run(
+            ids,
+            capture=[("z", layer)],
+            grad_of=lambda logits: scorer.numbers(logits[:, len(pair.base.ids) - 1 :])[0, 0],
+        )
         for plan in plans_of(engine, pair, sweep):
             if plan.cell is None:
                 continue

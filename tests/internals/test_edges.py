@@ -36,9 +36,16 @@ def by_hand(handle, pair, sender, receiver, share):
     at = (slice(None), sender.head) if sender.head is not None else (slice(None),)
     moved[at] += share * (source - base[key])[at]
     own = ("attn_out" if sender.site == "z" else sender.site, sender.layer)
-    behind = [k for k in held if sender.site == "resid_pre" or k[1] > sender.layer or (own[0] == "attn_out" and k == (
-        "mlp_out", sender.layer))]
-    edits = {key: Patch(*key, everywhere, moved).edit} | {k: Patch(*k, everywhere, base[k]).edit for k in behind if k != own}
+    behind = [
+        k
+        for k in held
+        if sender.site == "resid_pre"
+        or k[1] > sender.layer
+        or (own[0] == "attn_out" and k == ("mlp_out", sender.layer))
+    ]
+    edits = {key: Patch(*key, everywhere, moved).edit} | {
+        k: Patch(*k, everywhere, base[k]).edit for k in behind if k != own
+    }
     got = (receiver.site, receiver.layer)
     (seen,) = [_value_in_front_of_hold(engine, ids, edits, got)]
     cell = (Patch(*got, everywhere, seen if receiver.head is None else seen[:, receiver.head], receiver.head),)

@@ -139,7 +139,9 @@ def test_sinks_stay_readable_unless_asked():
     assert sink_positions(prompt, [greedy]) == {0, 5}
     kept, cut = (knockout(handle, [run], edges=[("template", "last"), ("all", "last")], sinks=s) for s in (False, True))
     assert kept.loc[kept["from_role"] == "template", "effect"].isna().all()
-    assert (kept.loc[kept["from_role"] == "all", "n_sinks_left_out"] >= 1).all() and (cut["n_sinks_left_out"] == 0).all()
+    assert (kept.loc[kept["from_role"] == "all", "n_sinks_left_out"] >= 1).all() and (
+        cut["n_sinks_left_out"] == 0
+    ).all()
     assert cut["effect"].notna().all() and cut["attention"].max() > kept["attention"].max()
 
 
