@@ -161,8 +161,8 @@ class _Scores:
         """The product of all changes and all gradients at one point of the path: [sender, receiver]."""
         at = (list(place.base), list(place.source))
         senders, changes = sender_changes(handle, point, self.base, self.source, at)
-        receivers, gradients = receiver_gradients(handle, point)
-        found = changes.flatten(1) @ gradients[:, at[0]].flatten(1).T.to(changes)
+        receivers, gradients = receiver_gradients(handle, point, at[0])
+        found = changes.flatten(1) @ gradients.flatten(1).T.to(changes)
         return senders, receivers, found.double().cpu().numpy()
 
 
@@ -179,7 +179,8 @@ def _rows(
     predicted, edges = scores.predicted, scores.edges
     top, sampled = choose(predicted, choice, pair.name)
     run = [number for number in range(len(edges)) if top[number] or sampled[number]]
-    exact = dict(zip(run, exact_effects(engine, pair, place, scorer, [edges[n] for n in run]), strict=True))
+    known = (scores.base, scores.source)
+    exact = dict(zip(run, exact_effects(engine, pair, place, scorer, [edges[n] for n in run], known=known), strict=True))
     order = np.argsort(-np.abs(predicted), kind="stable")
     kept = sorted({*order[: len(edges) if keep is None else keep].tolist(), *run})
     size = float(np.abs(predicted).sum())
@@ -212,14 +213,30 @@ def _parts(name: str, node: Node) -> dict[str, object]:
 
 
 def exact_effects(
-    engine: Engine, pair: Pair, place: Place, scorer: Scorer, edges: Sequence[tuple[Node, Node]]
+    engine: Engine,
+    pair: Pair,
+    place: Place,
+    scorer: Scorer,
+    edges: Sequence[tuple[Node, Node]],
+    *,
+    known: tuple[Slope, Slope] | None = None,
 ) -> list[float]:
-    """Effects of single edges by path patching, in nats; a sender's edges share the run that sends."""
+    """Effects of single edges by path patching, in nats; a sender's edges share the run that sends.
+
+    Args:
+        engine: What runs the model.
+        pair: The pair.
+        place: Tokens at which senders have the source's values.
+        scorer: The base run's.
+        edges: Senders and receivers.
+        known: Base and source run with the values of `needed_sites`, where they have been run already.
+    """
     if not edges:
         return []
     senders = list(dict.fromkeys(sender for sender, _ in edges))
     receivers = list(dict.fromkeys(receiver for _, receiver in edges))
-    wires = Wires(engine, pair, place, senders, receivers)
+    values = None if known is None else tuple({key: run.value(key) for key in run.values} for run in known)
+    wires = Wires(engine, pair, place, senders, receivers, known=values)
     base = engine.score(scorer).value
     found: dict[int, float] = {}
     cells: dict[int, Cell] = {}

@@ -71,7 +71,8 @@ def faithfulness(
 
     Faithfulness = (value − value with nothing kept) / (base value − value with nothing kept): 1 is the base run, 0 the
     run in which every part is replaced (with the pair's own source run, that run itself). It may leave 0 to 1. NaN
-    where the two differ by less than half a nat.
+    where the two differ by less than half a nat. Of nodes the embedding is the input itself: it is the first that is
+    kept and the last that goes.
 
     Args:
         model: An opened model, or an engine.
@@ -92,7 +93,8 @@ def faithfulness(
 
     Returns:
         One row a pair, ranking, curve and point: `pair`, the pair's `meta`, `engine`, `dtype`, `metric`, `of`,
-        `ranking`, `ranked_on` (`pair`, `other pairs` or `nothing`), `ablation` (what stands in), `curve`, `n_all`
+        `ranking` (`given` with the method of the scores), `ranked_on` (`pair`: this very one; `pairs with it`, `other
+        pairs`, `nothing`), `ablation` (what stands in), `curve`, `n_all`
         (parts), `n` (in the top set), `share` (n / n_all), `n_kept`, `base_value`, `source_value`, `none_value` (nothing
         kept), `none_error` (nats by which that misses the source run; NaN where it need not be it), `value`,
         `faithfulness`, and of the whole curve `area` (under faithfulness over share, trapezoid: for `keep` large is
@@ -184,11 +186,18 @@ class _Tracer:
         }
         ends = {"base_value": base, "source_value": source, "none_value": none, "none_error": error}
         for ranking in self._task.rankings:
-            order, ranked_on = self._order(ranking)
-            about = {"ranking": ranking, "ranked_on": ranked_on, "ablation": self._ablation}
+            order, name, ranked_on = self._order(ranking)
+            about = {"ranking": name, "ranked_on": ranked_on, "ablation": self._ablation}
             for curve in self._task.curves:
-                points = [(n, self._value(order[n:] if curve == "keep" else order[:n])) for n in self._counts()]
+                points = [(n, self._value(self._replaced(order, curve, n))) for n in self._counts()]
                 yield from self._curve(points, {**fixed, **about, "curve": curve}, ends)
+
+    def _replaced(self, order: list[int], curve: str, n: int) -> list[int]:
+        """Parts that are not the base run's. Of nodes the embedding, the input itself, is the first kept and last gone."""
+        if self._task.of == "nodes":
+            rest = [number for number in order if number]
+            order = [0, *rest] if curve == "keep" else [*rest, 0]
+        return order[n:] if curve == "keep" else order[:n]
 
     def _curve(
         self, points: list[tuple[int, float]], fixed: dict[str, object], ends: dict[str, float]
@@ -270,17 +279,24 @@ class _Tracer:
             )
         return source, error
 
-    def _order(self, ranking: str) -> tuple[list[int], str]:
-        """Parts from the first to the last of a ranking, and what it was made on."""
+    def _order(self, ranking: str) -> tuple[list[int], str, str]:
+        """Parts from the first to the last of a ranking, its name in the table, and what it was made on."""
         n_all = len(self._parts)
         if ranking == "random":
             digest = hashlib.sha256(f"{self._task.seed}:{self._pair.name}".encode()).digest()
-            return np.random.default_rng(int.from_bytes(digest[:8], "big")).permutation(n_all).tolist(), "nothing"
-        table = self._task.scores if ranking == "given" else self._predict(ranking)
+            order = np.random.default_rng(int.from_bytes(digest[:8], "big")).permutation(n_all)
+            return order.tolist(), ranking, "nothing"
+        table, name, ranked_on = self._task.scores, ranking, "pair"
+        if ranking != "given":
+            table = self._predict(ranking)
         assert table is not None
+        if ranking == "given":
+            methods, pairs = (set(table.get(column, ())) for column in ("method", "pair"))
+            name = f"given {'/'.join(sorted(methods))}".strip()
+            ranked_on = "pair" if pairs == {self._pair.name} else "pairs with it" if self._pair.name in pairs else "other pairs"
         size = _sizes(table, self._task.of)
         values = np.array([size.get(_key(part), -1.0) for part in self._parts])
-        return np.argsort(-values, kind="stable").tolist(), "other pairs" if ranking == "given" else "pair"
+        return np.argsort(-values, kind="stable").tolist(), name, ranked_on
 
     def _predict(self, ranking: str) -> pd.DataFrame:
         options = {"steps": self._task.steps, "metric": self._task.metric, "choice": Choice(top=0, sample=0)}

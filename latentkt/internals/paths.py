@@ -171,17 +171,26 @@ class Wires:
         place: Tokens at which senders have the source's values.
         senders: All that will be sent.
         receivers: All that will receive.
+        known: Values of the base and the source run by (site, layer), where they have been run already.
     """
 
     def __init__(
-        self, engine: Engine, pair: Pair, place: Place, senders: Sequence[Node], receivers: Sequence[Node]
+        self,
+        engine: Engine,
+        pair: Pair,
+        place: Place,
+        senders: Sequence[Node],
+        receivers: Sequence[Node],
+        *,
+        known: tuple[dict[SiteKey, Tensor], dict[SiteKey, Tensor]] | None = None,
     ) -> None:
         self._engine, self._pair, self._place, self._receivers = engine, pair, place, receivers
         n_layers = engine.handle.n_layers
         self._last: SiteKey = ("resid_post", n_layers - 1)
         outputs = [(site, layer) for site in ("attn_out", "mlp_out") for layer in range(n_layers)]
-        self._base = engine.values(pair.base.ids, [*outputs, self._last])
-        self._source = engine.values(pair.source.ids, [(node.site, node.layer) for node in senders])
+        held, sent = [*outputs, self._last], [(node.site, node.layer) for node in senders]
+        base, self._source = known or (engine.values(pair.base.ids, held), engine.values(pair.source.ids, sent))
+        self._base = {key: base[key] for key in held}
 
     def send(self, sender: Node, *, norm: str, others: str) -> dict[SiteKey, Tensor]:
         """What reaches the receivers when the sender has the source's value."""

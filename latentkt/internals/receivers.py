@@ -32,7 +32,7 @@ _TOLERANCE = 2e-3
 def needed_sites(handle: ModelHandle) -> list[SiteKey]:
     """Sites whose values and gradients the functions of this module read."""
     middle = () if handle.arch.parallel else ("resid_mid",)
-    sites = ("resid_pre", "z", "q", "k", "v", *middle, "mlp_out", "resid_post")
+    sites = ("resid_pre", "z", "q", "k", "v", "attn_out", *middle, "mlp_out", "resid_post")
     return [(site, layer) for layer in range(handle.n_layers) for site in sites]
 
 
@@ -56,9 +56,9 @@ def project(
 
 
 def receiver_gradients(
-    handle: ModelHandle, slope: Slope
+    handle: ModelHandle, slope: Slope, positions: list[int]
 ) -> tuple[list[Node], Float[Tensor, "receiver position d_model"]]:
-    """The gradient of the metric through each receiver, at the prompt's tokens.
+    """The gradient of the metric through each receiver, at some of the prompt's tokens.
 
     Raises:
         RunError: The parts do not add up to the gradient in front of the block.
@@ -66,10 +66,10 @@ def receiver_gradients(
     nodes: list[Node] = []
     parts: list[Tensor] = []
     for layer in range(handle.n_layers):
-        before, after = slope.grad(("resid_pre", layer)), slope.grad(("resid_post", layer))
+        before, after = (slope.grad((site, layer))[positions] for site in ("resid_pre", "resid_post"))
         heads = []
         for site in ("q", "k", "v"):
-            found = _backwards(handle, layer, site, slope)
+            found = _backwards(handle, layer, site, slope, positions)
             nodes += [Node(site, layer, head) for head in range(len(found))]
             heads.append(found)
         parts += heads
@@ -77,23 +77,25 @@ def receiver_gradients(
         if handle.arch.parallel:
             mlp = before - after - attention
         else:
-            middle = slope.grad(("resid_mid", layer))
+            middle = slope.grad(("resid_mid", layer))[positions]
             _agree(attention, before - middle, layer)
             mlp = middle - after
         nodes.append(Node("mlp_out", layer))
         parts.append(mlp[None])
     nodes.append(LOGITS)
-    parts.append(slope.grad(("resid_post", handle.n_layers - 1))[None])
+    parts.append(slope.grad(("resid_post", handle.n_layers - 1))[positions][None])
     return nodes, torch.cat(parts)
 
 
-def _backwards(handle: ModelHandle, layer: int, site: str, slope: Slope) -> Float[Tensor, "head position d_model"]:
+def _backwards(
+    handle: ModelHandle, layer: int, site: str, slope: Slope, positions: list[int]
+) -> Float[Tensor, "head position d_model"]:
     """The gradient at each head of q, k or v, taken back through its projection and the norm."""
-    grad = slope.grad((site, layer))  # [position, head, d_head]
+    grad = slope.grad((site, layer))[positions]  # [position, head, d_head]
     n_heads = grad.shape[1]
     own = torch.arange(n_heads, device=grad.device)
     with torch.enable_grad():
-        resid = slope.value(("resid_pre", layer)).detach().repeat(n_heads, 1, 1).requires_grad_()
+        resid = slope.value(("resid_pre", layer))[positions].detach().repeat(n_heads, 1, 1).requires_grad_()
         value = project(handle, layer, site, resid)
         towards = torch.zeros_like(value)
         towards[own, :, own] = grad.transpose(0, 1).to(value)

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
     from latentkt.plots.answers import differences_by_family, item_against_control
     from latentkt.plots.attribution import attribution_bars
+    from latentkt.plots.cuts import knockout_by_layer, knockout_edges, strongest_cuts
     from latentkt.plots.evidence import evidence_by_item
+    from latentkt.plots.faithful import faithfulness_curve
     from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.join import dominance_scatter
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
     from latentkt.plots.placebo import effects_by_role
+    from latentkt.plots.predictions import predicted_against_exact
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
     from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
@@ -42,16 +45,21 @@ _HOME = {
     "dominance_map": "theory",
     "dominance_scatter": "join",
     "effects_by_role": "placebo",
+    "faithfulness_curve": "faithful",
     "head_grid": "heads",
     "dominance_law": "synthetic",
     "evidence_by_item": "evidence",
     "item_against_control": "answers",
+    "knockout_by_layer": "cuts",
+    "knockout_edges": "cuts",
     "largest_heads": "heads",
     "layer_by_token": "tokens",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
     "position_bias": "accuracy",
+    "predicted_against_exact": "predictions",
     "probe_by_layer": "probes",
+    "strongest_cuts": "cuts",
     "term_waterfall": "theory",
     "r_coefficients": "synthetic",
     "sweep_lines": "synthetic",
@@ -76,15 +84,20 @@ __all__ = [
     "dominance_scatter",
     "effects_by_role",
     "evidence_by_item",
+    "faithfulness_curve",
     "head_grid",
     "item_against_control",
+    "knockout_by_layer",
+    "knockout_edges",
     "largest_heads",
     "layer_by_token",
     "lens_trajectory",
     "patch_by_role",
     "position_bias",
+    "predicted_against_exact",
     "probe_by_layer",
     "r_coefficients",
+    "strongest_cuts",
     "sweep_lines",
     "term_waterfall",
     "to_png",

@@ -143,7 +143,7 @@ def test_one_replaced_node_is_a_patch():
     pair = tiny_pair(handle)
     table = faithfulness(handle, [pair], curves=("remove",), shares=(1 / 16,), rankings=("atp",))
     scores = atp(handle, [pair], sites=("resid_pre", "z", "mlp_out"), where=("all",), heads=True, choice=NONE)
-    scores = scores[(scores["site"] != "resid_pre") | (scores["layer"] == 0)]
+    scores = scores[scores["site"] != "resid_pre"]  # the input goes last
     top = scores.loc[scores["predicted"].abs().idxmax()]
     exact = patch(handle, [pair], sites=(top["site"],), layers=[top["layer"]], where=("all",), heads=top["head"] >= 0)
     exact = exact[exact["head"] == top["head"]]["patched_value"].item()
@@ -220,10 +220,11 @@ def test_a_ranking_made_on_other_pairs_is_used_and_named():
     pair, other = tiny_pair(handle), tiny_pair(handle, name="other", correct=" the", shortcut=" is")
     sites = {"sites": ("resid_pre", "z", "mlp_out"), "where": ("all",), "heads": True, "choice": NONE}
     table = faithfulness(handle, [pair], scores=atp(handle, [other], **sites))
-    assert set(table["ranking"]) == {"given", "random"} and set(table["ranked_on"]) == {"other pairs", "nothing"}
+    assert set(table["ranking"]) == {"given atp", "random"} and set(table["ranked_on"]) == {"other pairs", "nothing"}
     own = faithfulness(handle, [pair], scores=atp(handle, [pair], **sites), rankings=("given", "atp"))
+    assert set(own["ranked_on"]) == {"pair"}
     values = own.pivot_table(index=["curve", "n"], columns="ranking", values="value")
-    np.testing.assert_allclose(values["given"], values["atp"], atol=1e-6)
+    np.testing.assert_allclose(values["given atp"], values["atp"], atol=1e-6)
     with pytest.warns(UserWarning, match="zero"):
         zeroed = faithfulness(handle, [pair], source=Zero(), rankings=("random",), shares=())
     assert set(zeroed["ablation"]) == {"zero"} and zeroed["source_value"].isna().all()
