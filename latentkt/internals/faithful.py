@@ -168,14 +168,15 @@ class _Tracer:
         self._parts: list[Part] = list((all_nodes if task.of == "nodes" else all_edges)(engine.handle))
         place = role_positions(pair, "all")
         self._place: Place = place.behind(pair.alignment.first_difference) if task.source.exact else place
+        self._source: float = np.nan
         self._values = self._fetch()
-        self._known: dict[frozenset[int], float] = {}
+        self._known = {frozenset[int](): engine.score(self._scorer).value}
 
     def rows(self) -> Iterator[dict[str, object]]:
         """All rows of the pair."""
         everything = range(len(self._parts))
         base, none = self._value([]), self._value(everything)
-        source, error = self._check(none)
+        error = self._check(none)
         fixed = {
             "pair": self._pair.name,
             **self._pair.meta,
@@ -184,7 +185,7 @@ class _Tracer:
             "metric": metric_name(self._scorer.metric),
             "of": self._task.of,
         }
-        ends = {"base_value": base, "source_value": source, "none_value": none, "none_error": error}
+        ends = {"base_value": base, "source_value": self._source, "none_value": none, "none_error": error}
         for ranking in self._task.rankings:
             order, name, ranked_on = self._order(ranking)
             about = {"ranking": name, "ranked_on": ranked_on, "ablation": self._ablation}
@@ -234,9 +235,14 @@ class _Tracer:
         return sorted({0, n_all, *(int(np.ceil(share * n_all - 1e-9)) for share in self._task.shares)})
 
     def _fetch(self) -> dict[SiteKey, Tensor]:
-        """What stands in for each part that is not kept, at the prompt's tokens."""
+        """What stands in for each part that is not kept, at the prompt's tokens; the source run is scored with it."""
         layers = range(self._engine.handle.n_layers)
         keys = [("resid_pre", 0), *((site, layer) for layer in layers for site in ("z", "attn_out", "mlp_out"))]
+        if isinstance(self._task.source, SourceRun):
+            scorer = scorer_of(self._pair, self._pair.source.ids, self._task.metric)
+            (run,) = slopes(self._engine, [scorer], keys, gradient=False)
+            self._source = run.score.value
+            return {key: run.value(key)[list(self._place.source)] for key in keys}
         fetched = self._task.source.fetch(self._engine, self._pair, keys)
         found = {key: fetched(key, self._place) for key in keys}
         missing = [f"{site}.{layer}" for (site, layer), value in found.items() if value is None]
@@ -261,23 +267,19 @@ class _Tracer:
         edges = [part for part in parts if not isinstance(part, Node)]
         return CutEdges(self._engine.handle, at, self._values, edges).edits()
 
-    def _check(self, none: float) -> tuple[float, float]:
-        """The source run's value, and how far the run with nothing kept is from it."""
-        if not self._task.source.exact:
-            return np.nan, np.nan
-        scorer = scorer_of(self._pair, self._pair.source.ids, self._task.metric)
-        source = self._engine.score(scorer).value
-        if self._pair.alignment.unmapped:
-            return source, np.nan
-        error = abs(none - source)
+    def _check(self, none: float) -> float:
+        """How far the run with nothing kept is from the source run, where it should be it."""
+        if np.isnan(self._source) or self._pair.alignment.unmapped:
+            return np.nan
+        error = abs(none - self._source)
         if error > (1e-3 if self._engine.handle.dtype.itemsize == 4 else 0.5):
             raise RunError(
                 f"pair {self._pair.name!r}: with every part replaced the run is not the source run",
-                expected=f"{source:.4f} nat",
+                expected=f"{self._source:.4f} nat",
                 found=f"{none:.4f} nat",
                 fix="use engine='reference', and report the model",
             )
-        return source, error
+        return error
 
     def _order(self, ranking: str) -> tuple[list[int], str, str]:
         """Parts from the first to the last of a ranking, its name in the table, and what it was made on."""

@@ -23,6 +23,7 @@ WHICH = {"item": "items", "control": "controls", "neutral": "neutral prompts"}
 ROLES = ("shortcut", "constraint", "rest", "option_correct", "option_shortcut", "answer", "last")
 SHOWN = {"option_correct": "option $y^*$", "option_shortcut": "option $y_s$", "last": "last token"}
 _SHOWN_LINES = 4
+_UNDER = -0.3  # below the names of the roles
 
 
 def edge_name(read: str, reading: str) -> str:
@@ -78,7 +79,7 @@ def knockout_edges(knockout: pd.DataFrame, *, caption: str = "") -> Figure:
     window = sorted({int(width) for width in knockout["window"]})
     figure, all_axes = panels(
         len(whiches),
-        height=2.4,
+        height=2.1,
         title=f"Cutting attention between roles (window {', '.join(map(str, window))})",
         caption=caption_of(
             items_of(knockout),
@@ -103,12 +104,11 @@ def _arcs(axes: Axes, rows: pd.DataFrame, roles: list[str], largest: float) -> N
         forward, size = stop > start, abs(row.value) / largest
         color = BLUE if row.value < 0 else VERMILION
         height = 0.34 * abs(stop - start)
-        bend = -0.55 if forward else 0.55
         axes.add_patch(
             FancyArrowPatch(
-                (start, 0.06 if forward else -0.06),
-                (stop, 0.06 if forward else -0.06),
-                connectionstyle=f"arc3,rad={bend}",
+                (start, 0.06 if forward else _UNDER),
+                (stop, 0.06 if forward else _UNDER),
+                connectionstyle="arc3,rad=-0.55",  # turns to the left of its way: above going forward, below going back
                 arrowstyle="-|>",
                 mutation_scale=8,
                 linewidth=0.5 + 4 * size,
@@ -119,17 +119,17 @@ def _arcs(axes: Axes, rows: pd.DataFrame, roles: list[str], largest: float) -> N
             )
         )
         if size > 0.15:
-            at = (height if forward else -height) * 0.83
+            at = 0.83 * height if forward else _UNDER - 0.83 * height
             text = f"{row.value:+.1f} L{int(row.layer)}"
             axes.text((start + stop) / 2, at, text, ha="center", va="center", fontsize=6.5, color=INK, zorder=5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.8})  # fmt: skip
     reach = 0.34 * (len(roles) - 1) + 0.25
-    back = any(roles.index(row.to_role) < roles.index(row.from_role) for row in rows.itertuples())
+    back = max(roles.index(row.from_role) - roles.index(row.to_role) for row in rows.itertuples())
     axes.scatter(range(len(roles)), [0] * len(roles), s=46, color=PALE, edgecolor=GREY, zorder=4)
-    axes.set(xlim=(-0.5, len(roles) - 0.5), ylim=(-reach * 0.6 if back else -0.25, reach), yticks=[])
-    names = [SHOWN.get(role, role.replace("_", " ")) for role in roles]
-    axes.set_xticks(range(len(roles)), names, fontsize=7.5)
-    axes.tick_params(axis="x", length=0)
+    axes.set(xlim=(-0.5, len(roles) - 0.5), ylim=(_UNDER - 0.34 * max(back, 0), reach), xticks=[], yticks=[])
+    for place, role in enumerate(roles):
+        name = SHOWN.get(role, role.replace("_", " "))
+        axes.text(place, 0.5 * _UNDER, name, ha="center", va="center", fontsize=7.5, color=INK)
     axes.grid(visible=False)
     axes.spines[["left", "bottom"]].set_visible(False)
 
@@ -178,8 +178,9 @@ def knockout_by_layer(knockout: pd.DataFrame, *, caption: str = "", count: int =
         reference_line(axes)
         axes.set_title(WHICH[which])
         axes.set_ylabel("change of log-odds\n(nats)")
+    all_axes[-1].set_xlim(left=-0.5)
     layer_axis(all_axes[-1])
-    legend_above(figure, all_axes[0])
+    legend_above(figure, all_axes[0], columns=2)
     return figure
 
 

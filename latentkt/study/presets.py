@@ -27,17 +27,19 @@ class Preset:
         both_orders: Whether the inside is measured in both option orders, or in one drawn per item from the seed.
         closely: Items of each kind on which the costlier measurements are made too (placebo, components, attribution,
             token by token); None for all.
+        edges: Of these, items (each in its orders) whose edges are attributed; None for all.
     """
 
     name: str
     per_kind: int | None
     both_orders: bool
     closely: int | None
+    edges: int | None
 
 
 PRESETS = {
-    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1),
-    "full": Preset("full", per_kind=None, both_orders=True, closely=None),
+    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, edges=1),
+    "full": Preset("full", per_kind=None, both_orders=True, closely=None, edges=None),
 }
 
 
