@@ -70,5 +70,5 @@ def faithfulness_curve(table: pd.DataFrame, *, of: str = "nodes", caption: str =
     ticks = [0, 0.01, 0.03, 0.1, 0.3, 1]
     all_axes[-1].set_xticks(ticks, [f"{100 * tick:g} %" for tick in ticks])
     all_axes[-1].set_xlabel(f"share of {of} in the top set")
-    legend_above(figure, all_axes[0])
+    legend_above(figure, all_axes[0], columns=2)
     return figure
