@@ -28,10 +28,11 @@ SECTIONS: tuple[str, ...] = (
     "probes",
     "join",
     "synthetic",
+    "synthetic_inside",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
