@@ -3,10 +3,10 @@
     python experiments/benchmarks/attribution_patching.py --model smollm2 --out attribution_patching.json
 
 Bound: two forward passes and one backward pass of the same prompts through the plain Hugging Face model, parameters
-without gradients, nothing kept. It is run with logits of every token, as the model gives them, and of the last token only
-(`logits_to_keep=1`), which an engine whose `run` returns all logits does not get. Bound and library take turns; the clock
-is CPU time of this process on one thread, or wall time after synchronising with `--device cuda`. Predictions are checked
-against gradients taken by hand.
+without gradients, nothing kept. It is run with logits of every token, as the model gives them, and of the last token
+only (`logits_to_keep=1`), which an engine whose `run` returns all logits does not get. Bound and library take turns;
+the clock is CPU time of this process on one thread, or wall time after synchronising with `--device cuda`.
+Predictions are checked against gradients taken by hand.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def main() -> None:
         for way, (median, low, high) in row["ratio"].items():
             print(
                 f"{row['pair']:<11} {row['cells']:>5} cells: {row['seconds']['latentkt']:.3f} s, {median:.2f} x "
-                f"[{low:.2f}, {high:.2f}] of {way} ({row['seconds'][way]:.3f} s); off by {row['largest_difference']:.1e}"
+                f"[{low:.2f}, {high:.2f}] of {way} ({row['seconds'][way]:.3f} s); "
+                f"off by {row['largest_difference']:.1e}"
             )
     if args.out:
         args.out.write_text(json.dumps({"model": handle.metadata(), "rows": rows}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""`latentkt faithfulness MODEL`: how much of the answer the top nodes or edges keep, and how much is lost without them."""
+"""`latentkt faithfulness MODEL`: how much of the answer the top nodes or edges keep."""
 
 from __future__ import annotations
 

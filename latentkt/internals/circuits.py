@@ -1,9 +1,10 @@
 """Runs of which only a part is the base run's: single nodes, or single edges, have the source run's values.
 
-A node is the embedding, a head or an MLP. Where it is replaced it writes what it wrote in the source run; the others are
-computed from what reaches them. With edges it is the reader that decides: each query, key, value, MLP and the logits reads
-the residual stream with the source run's write in place of the live one, for exactly those senders that are cut from it.
-All of it is edits of named sites, so it runs on every engine. Only prompt tokens that have a partner are touched.
+A node is the embedding, a head or an MLP. Where it is replaced it writes what it wrote in the source run; the others
+are computed from what reaches them. With edges it is the reader that decides: each query, key, value, MLP and the
+logits reads the residual stream with the source run's write in place of the live one, for exactly those senders that
+are cut from it. All of it is edits of named sites, so it runs on every engine. Only prompt tokens that have a partner
+are touched.
 """
 
 from __future__ import annotations

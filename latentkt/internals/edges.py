@@ -1,9 +1,9 @@
 """Edge attribution patching: what every path from a part to the input of a later part would do, from gradients.
 
-predicted = (what the sender writes in the source run − in the base run) · gradient through the receiver's input alone,
-summed over tokens. `eap` takes the gradient at the base run, `eap_ig` its mean at the midpoints of so many steps between
-the embeddings of both runs (Syed et al. 2023; Hanna et al. 2024). With grouped queries a key/value head is one receiver.
-The edges of a sender add up to its node attribution.
+predicted = (what the sender writes in the source run − in the base run) · gradient through the receiver's input
+alone, summed over tokens. `eap` takes the gradient at the base run, `eap_ig` its mean at the midpoints of so many
+steps between the embeddings of both runs (Syed et al. 2023; Hanna et al. 2024). With grouped queries a key/value head
+is one receiver. The edges of a sender add up to its node attribution.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ def _rows(
     top, sampled = choose(predicted, choice, pair.name)
     run = [number for number in range(len(edges)) if top[number] or sampled[number]]
     known = (scores.base, scores.source)
-    exact = dict(zip(run, exact_effects(engine, pair, place, scorer, [edges[n] for n in run], known=known), strict=True))
+    effects = exact_effects(engine, pair, place, scorer, [edges[n] for n in run], known=known)
+    exact = dict(zip(run, effects, strict=True))
     order = np.argsort(-np.abs(predicted), kind="stable")
     kept = sorted({*order[: len(edges) if keep is None else keep].tolist(), *run})
     size = float(np.abs(predicted).sum())

@@ -1,8 +1,8 @@
 """Faithfulness: how much of the answer a small part of the network keeps, and how much is lost without it.
 
-`keep`: the top n nodes (or edges) are the base run's, all others have the source run's values. `remove`: the top n have
-the source run's values. Both are traced from none to all; what the curve says depends on what stands in for the rest, on
-nodes or edges, and on how they were ranked, so all of that is in the table, with a random ranking beside it.
+`keep`: the top n nodes (or edges) are the base run's, all others have the source run's values. `remove`: the top n
+have the source run's values. Both are traced from none to all; what the curve says depends on what stands in for the
+rest, on nodes or edges, and on how they were ranked, so all of that is in the table, with a random ranking beside it.
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ def faithfulness(
     Returns:
         One row a pair, ranking, curve and point: `pair`, the pair's `meta`, `engine`, `dtype`, `metric`, `of`,
         `ranking` (`given` with the method of the scores), `ranked_on` (`pair`: this very one; `pairs with it`, `other
-        pairs`, `nothing`), `ablation` (what stands in), `curve`, `n_all`
-        (parts), `n` (in the top set), `share` (n / n_all), `n_kept`, `base_value`, `source_value`, `none_value` (nothing
-        kept), `none_error` (nats by which that misses the source run; NaN where it need not be it), `value`,
-        `faithfulness`, and of the whole curve `area` (under faithfulness over share, trapezoid: for `keep` large is
-        good, for `remove` small) and `distance` (area between faithfulness and 1).
+        pairs`, `nothing`), `ablation` (what stands in), `curve`, `n_all` (parts), `n` (in the top set), `share` (n /
+        n_all), `n_kept`, `base_value`, `source_value`, `none_value` (nothing kept), `none_error` (nats by which that
+        misses the source run; NaN where it need not be it), `value`, `faithfulness`, and of the whole curve `area`
+        (under faithfulness over share, trapezoid: for `keep` large is good, for `remove` small) and `distance` (area
+        between faithfulness and 1).
 
     Raises:
         InputError: An unknown option, a shifted pair, `given` without scores.
@@ -194,7 +194,7 @@ class _Tracer:
                 yield from self._curve(points, {**fixed, **about, "curve": curve}, ends)
 
     def _replaced(self, order: list[int], curve: str, n: int) -> list[int]:
-        """Parts that are not the base run's. Of nodes the embedding, the input itself, is the first kept and last gone."""
+        """Parts that are not the base run's. Of nodes the embedding, the input, is kept first and goes last."""
         if self._task.of == "nodes":
             rest = [number for number in order if number]
             order = [0, *rest] if curve == "keep" else [*rest, 0]
@@ -295,7 +295,8 @@ class _Tracer:
         if ranking == "given":
             methods, pairs = (set(table.get(column, ())) for column in ("method", "pair"))
             name = f"given {'/'.join(sorted(methods))}".strip()
-            ranked_on = "pair" if pairs == {self._pair.name} else "pairs with it" if self._pair.name in pairs else "other pairs"
+            own = self._pair.name in pairs
+            ranked_on = ("pair" if len(pairs) == 1 else "pairs with it") if own else "other pairs"
         size = _sizes(table, self._task.of)
         values = np.array([size.get(_key(part), -1.0) for part in self._parts])
         return np.argsort(-values, kind="stable").tolist(), name, ranked_on

@@ -1,8 +1,8 @@
 """The metric of runs and its gradient at sites: one forward and one backward pass, through any engine.
 
-A metric of whole answers reads two sequences, prompt + y* and prompt + y_s, which hold the same prompt; they are two rows
-of one padded batch. A change of a prompt's activation is a change in both rows, so its gradient is the sum of theirs.
-Rows of several runs lie in one batch without meeting each other.
+A metric of whole answers reads two sequences, prompt + y* and prompt + y_s, which hold the same prompt; they are two
+rows of one padded batch. A change of a prompt's activation is a change in both rows, so its gradient is the sum of
+theirs. Rows of several runs lie in one batch without meeting each other.
 """
 
 from __future__ import annotations

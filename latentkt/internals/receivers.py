@@ -1,8 +1,8 @@
 """Gradients on the way into each receiver: what a change of the residual stream does through this one part only.
 
-Queries, keys and values read the residual stream through a norm and a projection, which are run backwards here, head by
-head. What the MLP reads follows from what is left: the gradient in front of a block is the sum of those through its parts
-and the one that passes by. In blocks with attention first this sum is known twice, and both must agree.
+Queries, keys and values read the residual stream through a norm and a projection, which are run backwards here, head
+by head. What the MLP reads follows from what is left: the gradient in front of a block is the sum of those through
+its parts and the one that passes by. In blocks with attention first this sum is known twice, and both must agree.
 """
 
 from __future__ import annotations

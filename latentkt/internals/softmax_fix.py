@@ -1,9 +1,9 @@
 """The QK fix of attribution patching (Kramár et al. 2024): patched queries and keys go through the softmax exactly.
 
-A patch of q or k acts through attention probabilities, and a saturated softmax has almost no gradient. So each layer is
-run with the patched queries (or keys) while its input is held at the base run's; what becomes of the heads' outputs z is
-exact, and only from z on is the metric taken to be linear. All layers and heads share one forward pass: the held inputs
-keep them apart. Queries of unlike positions do not meet either; keys do, so they take a pass a place.
+A patch of q or k acts through attention probabilities, and a saturated softmax has almost no gradient. So each layer
+is run with the patched queries (or keys) while its input is held at the base run's; what becomes of the heads'
+outputs z is exact, and only from z on is the metric taken to be linear. All layers and heads share one forward pass:
+the held inputs keep them apart. Queries of unlike positions do not meet either; keys do, so they take a pass a place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Predictions held against exact patching: the largest of them, and a sample stratified by predicted decile.
 
-The largest say whether what was found is there; the sample says how well the predictions rank all cells and whether large
-effects were missed. A prediction is good for ranking; its size is not to be trusted, and the slope says by how much.
+The largest say whether what was found is there; the sample says how well the predictions rank all cells and whether
+large effects were missed. A prediction is good for ranking; its size is not to be trusted, and the slope says by how
+much.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ def verification(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row a pair and method: `pair` and its meta, `method`, `n_cells` (with a prediction other than an exact 0),
-        `n_top`, `n_sampled`, `rank_correlation` (Spearman's, in the sample), `top_rank_correlation` (among the largest),
-        `slope` (of exact on predicted through 0, in the sample: 1 where sizes are right), `miss_threshold` (half the
-        median exact size of the largest, nats), `misses` (cells of the sample outside the largest whose exact size
-        reaches the threshold), `missed_share` (of the sample outside the largest) with the upper end of its exact 95 %
-        interval `missed_share_high`, and `top_exact_share` (of the largest, those whose exact size reaches the
-        threshold). NaN where fewer than three cells were run.
+        `n_top`, `n_sampled`, `rank_correlation` (Spearman's, in the sample), `top_rank_correlation` (among the
+        largest), `slope` (of exact on predicted through 0, in the sample: 1 where sizes are right), `miss_threshold`
+        (half the median exact size of the largest, nats), `misses` (cells of the sample outside the largest whose
+        exact size reaches the threshold), `missed_share` (of the sample outside the largest) with the upper end of
+        its exact 95 % interval `missed_share_high`, and `top_exact_share` (of the largest, those whose exact size
+        reaches the threshold). NaN where fewer than three cells were run.
 
     Raises:
         DataError: A column is missing.
@@ -108,10 +109,11 @@ def verification(table: pd.DataFrame) -> pd.DataFrame:
     if missing:
         raise DataError("table of predictions", expected=", ".join(_NEEDED), found=", ".join(map(str, table.columns)))
     meta = [name for name in ("item", "kind", "family", "order", "direction") if name in table.columns]
+    keys = ["pair", *(name for name in ("order", "direction") if name in table.columns), "method"]
     rows = []
-    for (pair, method), cells in table.groupby(["pair", "method"], sort=False, observed=True):
-        fixed = {name: cells[name].iloc[0] for name in meta}
-        rows.append({"pair": pair, **fixed, "method": method, **_agreement(cells)})
+    for _, cells in table.groupby(keys, sort=False, observed=True, dropna=False):
+        fixed = {name: cells[name].iloc[0] for name in ("pair", *meta, "method")}
+        rows.append({**fixed, **_agreement(cells)})
     return pd.DataFrame(rows)
 
 

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.internals import LensRun, answer_lens, attribute, patch, probe_table
+from latentkt.internals import (
+    Choice,
+    LensRun,
+    answer_lens,
+    atp,
+    attribute,
+    edge_attribution,
+    faithfulness,
+    knockout,
+    patch,
+    probe_table,
+)
 from latentkt.models import encode, encode_answers, make_pair, open_model
 from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.items import choice_items, item_prompts
@@ -30,8 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "run_inside", "trap_sample"]
 
-TABLES = ("lens", "patch", "patch_shortcut", "attribution", "probe")
+TABLES = ("lens", "patch", "patch_shortcut", "attribution", "probe", "atp", "edges", "knockout", "faithfulness")
 ORDERS = {"correct_first": True, "shortcut_first": False}
+READ = 2  # traps of each cluster, order and network whose gradients and attention are read
 # Place of the word that states the polarity, and of the two options, in a choice document.
 WORD, FIRST, SECOND = 6, 0, 2
 
@@ -78,7 +90,8 @@ def run_inside(
         The run. Tables: `lens` (both answers by layer at the last token); `patch` (attention and MLP outputs from the
         prompt with the other polarity word, by role); `patch_shortcut` (the same from the prompt in which the rarest
         entity of the shortcut's cluster and polarity stands in its place); `attribution` (what each part adds to the
-        log-odds); `probe` (the constraint at the last token, the fact at the name).
+        log-odds); `probe` (the constraint at the last token, the fact at the name); on a few traps `atp`, `edges`,
+        `knockout` and `faithfulness`.
 
     Raises:
         InputError: If the run holds no fact world.
@@ -121,6 +134,23 @@ def _one_network(folder: Path, seed: int, number: int) -> dict[str, pd.DataFrame
         "patch_shortcut": patch(handle, swapped, sites=sites),
         "attribution": attribute(handle, [_lens_run(handle, world, trap, seed) for trap in items]),
         "probe": _probes(handle, world, traps, residuals).assign(seed=seed),
+        **_read(handle, pairs),
+    }
+
+
+def _read(handle: ModelHandle, pairs: Sequence[Pair]) -> dict[str, pd.DataFrame]:
+    """What gradients and attention say of the first traps of each cluster and order."""
+    few: list[Pair] = []
+    for group in sorted({(pair.meta["kind"], pair.meta["order"]) for pair in pairs}):
+        few += [pair for pair in pairs if (pair.meta["kind"], pair.meta["order"]) == group][:READ]
+    nodes = {"sites": ("z", "mlp_out"), "where": ("shortcut", "constraint", "last"), "heads": True}
+    cuts = [(read, "last") for read in ("constraint", "shortcut", "option_correct")]
+    runs = [LensRun(pair.base, pair.answers, {**pair.meta, "which": "item"}) for pair in few]
+    return {
+        "atp": atp(handle, few, choice=Choice(5, 10), **nodes),
+        "edges": edge_attribution(handle, few, choice=Choice(5, 10)),
+        "knockout": knockout(handle, runs, edges=cuts),
+        "faithfulness": faithfulness(handle, few, shares=(0.1, 0.2, 0.4)),
     }
 
 

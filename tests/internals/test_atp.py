@@ -148,7 +148,7 @@ def test_the_qk_fix_lets_the_patch_through_the_softmax(family):
 
 
 def test_the_qk_fix_finds_what_a_saturated_softmax_hides():
-    """The planted head attends to the marked token with nearly all its weight; a query that asks for nothing frees it."""
+    """The planted head attends to the marked token with all its weight; a key that offers nothing frees it."""
     handle = planted_handle()
     attention = handle.model.model.layers[LAYER].self_attn
     weight = attention.q_proj.weight.clone()

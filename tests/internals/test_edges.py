@@ -1,4 +1,4 @@
-"""Edge attribution against runs by hand, node attribution and path patching; circuits against single cuts and full ones."""
+"""Edge attribution against runs by hand, nodes and path patching; circuits against single cuts and full ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERY = (*FAMILIES, *MORE_FAMILIES)
 
 
 def by_hand(handle, pair, sender, receiver, share):
-    """The edge with a share of the sender's change: plain runs, everything between held, one receiver given the rest."""
+    """The edge with a share of the sender's change: plain runs, all between held, one receiver given the rest."""
     engine, scorer = engine_of(handle, "reference"), scorer_of(pair, pair.base.ids)
     ids = torch.tensor([pair.base.ids])
     everywhere = tuple(range(ids.shape[1]))
@@ -36,31 +36,22 @@ def by_hand(handle, pair, sender, receiver, share):
     at = (slice(None), sender.head) if sender.head is not None else (slice(None),)
     moved[at] += share * (source - base[key])[at]
     own = ("attn_out" if sender.site == "z" else sender.site, sender.layer)
-    behind = [
-        k
-        for k in held
-        if sender.site == "resid_pre"
-        or k[1] > sender.layer
-        or (own[0] == "attn_out" and k == ("mlp_out", sender.layer))
-    ]
-    edits = {key: Patch(*key, everywhere, moved).edit} | {
-        k: Patch(*k, everywhere, base[k]).edit for k in behind if k != own
-    }
-    got = (receiver.site, receiver.layer)
-    (seen,) = [_value_in_front_of_hold(engine, ids, edits, got)]
-    cell = (Patch(*got, everywhere, seen if receiver.head is None else seen[:, receiver.head], receiver.head),)
-    return engine.sweep(scorer, [cell])[0].value - engine.score(scorer).value
 
+    def behind(site, layer):
+        after = (site, layer) == ("mlp_out", sender.layer) and own[0] == "attn_out"
+        return (site, layer) != own and (sender.site == "resid_pre" or layer > sender.layer or after)
 
-def _value_in_front_of_hold(engine, ids, edits, key):
-    kept = []
+    got, seen = (receiver.site, receiver.layer), []
+    edits = {k: Patch(*k, everywhere, base[k]).edit for k in held if behind(*k) and k != got}
 
     def note(value):
-        kept.append(value.detach().clone())
+        seen.append(value.detach().clone())
         return value
 
-    engine.run(ids, edits={**{k: e for k, e in edits.items() if k != key}, key: note})
-    return kept[0][0]
+    engine.run(ids, edits={key: Patch(*key, everywhere, moved).edit, **edits, got: note})
+    values = seen[0][0] if receiver.head is None else seen[0][0][:, receiver.head]
+    cell = (Patch(*got, everywhere, values, receiver.head),)
+    return engine.sweep(scorer, [cell])[0].value - engine.score(scorer).value
 
 
 @pytest.mark.parametrize("family", EVERY)
@@ -89,10 +80,8 @@ def test_the_edges_of_a_sender_add_up_to_its_node(family, method):
     pair = tiny_pair(handle)
     edges = edge_attribution(handle, [pair], method=method, choice=NONE)
     sites = ("resid_pre", "z", "mlp_out")
-    nodes = atp(
-        handle, [pair], sites=sites, where=("all",), heads=True, method=method.replace("eap_", "").replace("eap", "atp"),
-        choice=NONE,
-    )  # fmt: skip
+    by_node = {"eap": "atp", "eap_ig": "ig"}[method]
+    nodes = atp(handle, [pair], sites=sites, where=("all",), heads=True, method=by_node, choice=NONE)
     nodes = nodes.set_index(["site", "layer", "head"])["predicted"]
     sums = edges.groupby(["sender_site", "sender_layer", "sender_head"])["predicted"].sum()
     np.testing.assert_allclose(sums, nodes.reindex(sums.index), atol=1e-4)

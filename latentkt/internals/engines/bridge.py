@@ -63,7 +63,7 @@ class BridgeEngine(Engine):
 
     @property
     def bridge(self) -> Any:
-        """The TransformerBridge, for TransformerLens's own tools; it shares the handle's weights, so train none of them."""
+        """The TransformerBridge, for TransformerLens's own tools; it shares the handle's weights: train none."""
         return self._bridge
 
     def run(

@@ -20,9 +20,9 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Faithfulness"
 INTRO = (
-    "The top parts of a ranking are kept as they are and all others write what they wrote in the other run (or the other "
-    "way round). Faithfulness 1 is the run itself, 0 the run in which every part is exchanged. A random ranking stands "
-    "beside."
+    "The top parts of a ranking are kept as they are and all others write what they wrote in the other run (or the "
+    "other way round). Faithfulness 1 is the run itself, 0 the run in which every part is exchanged. A random ranking "
+    "stands beside."
 )
 
 
@@ -40,8 +40,8 @@ def section(run: Run) -> Section | None:
             pairs = rows["pair"].nunique() if "pair" in rows else rows["item"].nunique()
             findings.append(
                 Finding(
-                    f"Faithfulness of {of} is not defined: in none of {plural(pairs, 'pair')} do the two runs differ by "
-                    "half a nat."
+                    f"Faithfulness of {of} is not defined: in none of {plural(pairs, 'pair')} do the two runs differ "
+                    "by half a nat."
                 )
             )
             continue

@@ -45,7 +45,7 @@ def section(run: Run) -> Section | None:
             Picture.of(
                 plots.predicted_against_exact(every, caption=caption_of_run(run)),
                 alt=f"Exact effects of patches against their predictions. {' '.join(f.text for f in findings)}",
-                caption="Off the line the size is wrong; far from the horizontal axis at a small prediction lies a miss.",
+                caption="Off the line the size is wrong; far from the horizontal axis at a small prediction is a miss.",
             )
         )
     if "atp" in tables:

@@ -19,8 +19,8 @@ __all__ = ["TITLE", "section"]
 
 TITLE = "Attention knockout"
 INTRO = (
-    "In one layer at a time the tokens of one role are hidden from those of another: their scores are masked before the "
-    "softmax, so the rest is read the more. What the answer loses is what this layer carried along that edge."
+    "In one layer at a time the tokens of one role are hidden from those of another: their scores are masked before "
+    "the softmax, so the rest is read the more. What the answer loses is what this layer carried along that edge."
 )
 
 
@@ -58,9 +58,9 @@ def _findings(best: pd.DataFrame) -> list[Finding]:
         bounds = "" if row["low"] != row["low"] else f" [{row['low']:+.2f}, {row['high']:+.2f}]"
         findings.append(
             Finding(
-                f"In {WHICH.get(str(which), str(which))} the strongest cut is {edge_name(row['from_role'], row['to_role'])} "
-                f"in layer {int(row['layer'])}: {row['value']:+.2f}{bounds} nats, the largest of {len(rows)} edges and all "
-                f"layers ({plural(int(row['n']), 'item')})."
+                f"In {WHICH.get(str(which), str(which))} the strongest cut is "
+                f"{edge_name(row['from_role'], row['to_role'])} in layer {int(row['layer'])}: "
+                f"{row['value']:+.2f}{bounds} nats, the largest of {len(rows)} edges and all layers ({plural(int(row['n']), 'item')})."
             )
         )
     return findings
