@@ -111,9 +111,9 @@ def atp(
         InputError: Unknown site, layer, method or engine; too few steps; a shifted pair; a metric without a gradient.
 
     Example:
-        >>> from latentkt.internals import atp, verification  # doctest: +SKIP >>> table = atp(handle, pairs,
-        sites=("z", "mlp_out"), where=("constraint", "last"), heads=True)  # doctest: +SKIP >>>
-        verification(table)[["n_cells", "rank_correlation", "slope", "misses"]]  # doctest: +SKIP
+        >>> from latentkt.internals import atp, verification  # doctest: +SKIP
+        >>> table = atp(handle, pairs, sites=("z", "mlp_out"), where=("last",), heads=True)  # doctest: +SKIP
+        >>> verification(table)[["n_cells", "rank_correlation", "slope", "misses"]]  # doctest: +SKIP
     """
     import pandas as pd
 

@@ -140,7 +140,8 @@ class _Scores:
             points = along_the_path(engine, pair, scorer, self.base, self.source, keys, steps=steps)
         self.steps = max(1, steps)
         everywhere = role_positions(pair, "all").behind(pair.alignment.first_difference)
-        total, whole = 0.0, 0.0
+        total: NDArray[np.float64] = np.zeros(1)
+        whole = 0.0
         for point in points:
             senders, receivers, table = self._at(handle, point, place)
             total = total + table / self.steps
@@ -236,8 +237,8 @@ def exact_effects(
         return []
     senders = list(dict.fromkeys(sender for sender, _ in edges))
     receivers = list(dict.fromkeys(receiver for _, receiver in edges))
-    values = None if known is None else tuple({key: run.value(key) for key in run.values} for run in known)
-    wires = Wires(engine, pair, place, senders, receivers, known=values)
+    values = [{key: run.value(key) for key in run.values} for run in known or ()]
+    wires = Wires(engine, pair, place, senders, receivers, known=(values[0], values[1]) if values else None)
     base = engine.score(scorer).value
     found: dict[int, float] = {}
     cells: dict[int, Cell] = {}

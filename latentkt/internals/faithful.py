@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -302,21 +302,13 @@ class _Tracer:
         return np.argsort(-values, kind="stable").tolist(), name, ranked_on
 
     def _predict(self, ranking: str) -> pd.DataFrame:
-        options = {"steps": self._task.steps, "metric": self._task.metric, "choice": Choice(top=0, sample=0)}
+        steps, none = self._task.steps, Choice(top=0, sample=0)
+        options: dict[str, Any] = {"steps": steps, "metric": self._task.metric, "choice": none, "method": ranking}
         if self._task.of == "edges":
-            return edge_attribution(self._engine, [self._pair], method=ranking, **options)  # type: ignore[arg-type]
-        sites = ("resid_pre", "z", "mlp_out")
-        source = None if isinstance(self._task.source, SourceRun) else self._task.source
-        return atp(
-            self._engine,
-            [self._pair],
-            sites=sites,
-            where=("all",),
-            heads=True,
-            method=ranking,
-            source=source,
-            **options,
-        )  # type: ignore[arg-type]
+            return edge_attribution(self._engine, [self._pair], **options)
+        options["source"] = None if isinstance(self._task.source, SourceRun) else self._task.source
+        sites = ("z", "mlp_out")
+        return atp(self._engine, [self._pair], sites=sites, where=("all",), heads=True, **options)
 
 
 def _key(part: Part) -> object:

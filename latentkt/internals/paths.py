@@ -42,8 +42,7 @@ class Node(NamedTuple):
 
     Attributes:
         site: A sender is `z`, `attn_out`, `mlp_out` or the embedding (`resid_pre` of layer 0); a receiver `q`, `k`,
-        `v`, `mlp_out` (its input is what
-            changes), or `logits`.
+            `v`, `mlp_out` (its input is what changes), or `logits`.
         layer: Its layer.
         head: A head of z, q, k (n_kv heads) or v; None for all.
     """

@@ -104,7 +104,12 @@ def atp_items(
         if found:
             run.save("atp_check", pd.concat(found, ignore_index=True))
 
-    said = {"method": method, "steps": steps, "qk_fix": qk_fix, "verified": f"top {top}, sample {sample}"}
+    said: dict[str, Any] = {
+        "method": method,
+        "steps": steps,
+        "qk_fix": qk_fix,
+        "verified": f"top {top}, sample {sample}",
+    }
     return work_items(Job(model, out, **options), columns, measure, closing=check, **said)
 
 
@@ -148,7 +153,7 @@ def knockout_items(
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
         return {"knockout": knockout(bench.engine, bench.runs(item, order), sinks=sinks, metric=metric, **fixed)}
 
-    said = {"window": window, "sinks": sinks}
+    said: dict[str, Any] = {"window": window, "sinks": sinks}
     columns = {"knockout": READING_COLUMNS["knockout"]}
     return work_items(Job(model, out, **options), columns, measure, **said)
 

@@ -56,7 +56,9 @@ class Choice:
             )
 
 
-def choose(predicted: Sequence[float], choice: Choice, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def choose(
+    predicted: Sequence[float] | NDArray[np.float64], choice: Choice, name: str
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which predictions are among the largest, and which are in the sample; NaN is neither.
 
     Args:
@@ -100,7 +102,7 @@ def verification(table: pd.DataFrame) -> pd.DataFrame:
         >>> rows = {"pair": "a", "method": "atp", "predicted": [3.0, 1.0, 0.5, -2.0], "exact": [2.0, 1.5, 0.4, -2.5],
         ...     "is_top": [True, False, False, True], "is_sampled": [True] * 4}
         >>> found = verification(pd.DataFrame(rows)).iloc[0]
-        >>> found["misses"], round(found["slope"], 2)
+        >>> int(found["misses"]), round(float(found["slope"]), 2)
         (1, 0.89)
     """
     import pandas as pd

@@ -99,10 +99,10 @@ def knockout_edges(knockout: pd.DataFrame, *, caption: str = "") -> Figure:
 def _arcs(axes: Axes, rows: pd.DataFrame, roles: list[str], largest: float) -> None:
     from matplotlib.patches import FancyArrowPatch
 
-    for row in rows.sort_values("value", key=np.abs).itertuples():
-        start, stop = roles.index(row.from_role), roles.index(row.to_role)
-        forward, size = stop > start, abs(row.value) / largest
-        color = BLUE if row.value < 0 else VERMILION
+    for row in rows.sort_values("value", key=np.abs).to_dict("records"):
+        start, stop = roles.index(row["from_role"]), roles.index(row["to_role"])
+        forward, size = stop > start, abs(row["value"]) / largest
+        color = BLUE if row["value"] < 0 else VERMILION
         height = 0.34 * abs(stop - start)
         axes.add_patch(
             FancyArrowPatch(
@@ -120,11 +120,11 @@ def _arcs(axes: Axes, rows: pd.DataFrame, roles: list[str], largest: float) -> N
         )
         if size > 0.15:
             at = 0.83 * height if forward else _UNDER - 0.83 * height
-            text = f"{row.value:+.1f} L{int(row.layer)}"
+            text = f"{row['value']:+.1f} L{int(row['layer'])}"
             axes.text((start + stop) / 2, at, text, ha="center", va="center", fontsize=6.5, color=INK, zorder=5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.8})  # fmt: skip
     reach = 0.34 * (len(roles) - 1) + 0.25
-    back = max(roles.index(row.from_role) - roles.index(row.to_role) for row in rows.itertuples())
+    back = max(roles.index(a) - roles.index(b) for a, b in zip(rows["from_role"], rows["to_role"], strict=True))
     axes.scatter(range(len(roles)), [0] * len(roles), s=46, color=PALE, edgecolor=GREY, zorder=4)
     axes.set(xlim=(-0.5, len(roles) - 0.5), ylim=(_UNDER - 0.34 * max(back, 0), reach), xticks=[], yticks=[])
     for place, role in enumerate(roles):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from latentkt import plots
 from latentkt.plots.columns import require
@@ -91,13 +93,11 @@ def _nodes(table: pd.DataFrame) -> Grid:
     best = means.reindex(means["predicted"].abs().sort_values(ascending=False).index)[:_ROWS].reset_index()
     rows = [
         (
-            f"{row.site} of layer {row.layer}" + ("" if row.head < 0 else f", head {row.head}"),
-            str(row.role).replace("_", " "),
-            f"{row.predicted:+.2f}",
-            "" if row.exact != row.exact else f"{row.exact:+.2f}",
-            str(row.items),
+            f"{row['site']} of layer {row['layer']}" + ("" if row["head"] < 0 else f", head {row['head']}"),
+            str(row["role"]).replace("_", " "),
+            *_numbers(row),
         )
-        for row in best.itertuples()
+        for row in best.to_dict("records")
     ]
     return Grid(
         NODES,
@@ -114,13 +114,11 @@ def _edges(table: pd.DataFrame) -> Grid:
     best = means.reindex(means["predicted"].abs().sort_values(ascending=False).index)[:_ROWS].reset_index()
     rows = [
         (
-            str(row.sender),
-            str(row.receiver),
-            f"{row.predicted:+.2f}",
-            "" if row.exact != row.exact else f"{row.exact:+.2f}",
-            str(row.items),
+            str(row["sender"]),
+            str(row["receiver"]),
+            *_numbers(row),
         )
-        for row in best.itertuples()
+        for row in best.to_dict("records")
     ]
     return Grid(
         EDGES,
@@ -128,6 +126,12 @@ def _edges(table: pd.DataFrame) -> Grid:
         "The largest edges (site.layer.head; resid_pre.0 is the embedding), mean over the items that list them.",
         numeric=frozenset(EDGES[2:]),
     )
+
+
+def _numbers(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+    """Prediction, exact effect where there is one, and items."""
+    exact = "" if math.isnan(row["exact"]) else f"{row['exact']:+.2f}"
+    return f"{row['predicted']:+.2f}", exact, str(row["items"])
 
 
 def _note(tables: dict[str, pd.DataFrame]) -> str:

@@ -60,7 +60,8 @@ def _findings(best: pd.DataFrame) -> list[Finding]:
             Finding(
                 f"In {WHICH.get(str(which), str(which))} the strongest cut is "
                 f"{edge_name(row['from_role'], row['to_role'])} in layer {int(row['layer'])}: "
-                f"{row['value']:+.2f}{bounds} nats, the largest of {len(rows)} edges and all layers ({plural(int(row['n']), 'item')})."
+                f"{row['value']:+.2f}{bounds} nats, the largest of {len(rows)} edges and all layers "
+                f"({plural(int(row['n']), 'item')})."
             )
         )
     return findings
