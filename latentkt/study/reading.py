@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 from latentkt.study.batches import Cells, Tables, nothing, pairs_of, runs_of, skipped_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from latentkt.internals.engines.base import Engine
     from latentkt.models import Pair
     from latentkt.study.context import Context
 
-__all__ = ["edges", "gradients", "knockouts"]
+__all__ = ["edges", "gradients"]
 
 METRIC = {"metric": "first_token"}
 """One row a run instead of two; whole answers: `latentkt atp`, `latentkt knockout`, `latentkt faithfulness`."""
@@ -60,7 +63,10 @@ def _pairs(context: Context, cells: Cells, stage: str, skipped: list[dict[str, A
 
 
 def gradients(context: Context, cells: Cells) -> Tables:
-    """Attribution patching of heads and MLPs with its check, and faithfulness of the nodes that it ranks."""
+    """Attribution patching of heads and MLPs with its check, faithfulness of the nodes that it ranks, and knockout.
+
+    They share an engine, so what one has recorded of a run the next need not run again.
+    """
     import pandas as pd
 
     from latentkt.internals import Choice, atp, engine_of, faithfulness
@@ -80,8 +86,20 @@ def gradients(context: Context, cells: Cells) -> Tables:
     return {
         "atp": pd.concat(nodes or [nothing()], ignore_index=True),
         "faithfulness": pd.concat(curves or [nothing()], ignore_index=True),
+        "knockout": _knockouts(context, cells, engine, depth, skipped),
         "gradients_skipped": skipped_table(skipped),
     }
+
+
+def _knockouts(
+    context: Context, cells: Cells, engine: Engine, depth: _Depth, skipped: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Attention cut from role to role, of prompts that need no partner."""
+    from latentkt.internals import knockout
+    from latentkt.internals.attention_cuts import EDGES
+
+    runs = list(runs_of(context, cells, depth.whiches, "gradients", skipped))
+    return knockout(engine, runs, edges=depth.cuts or EDGES, **METRIC) if runs else nothing()
 
 
 def edges(context: Context, cells: Cells) -> Tables:
@@ -93,15 +111,3 @@ def edges(context: Context, cells: Cells) -> Tables:
     choice = Choice(depth.verified[2], 0, seed=context.options.seed)
     table = edge_attribution(context.handle, pairs, choice=choice, keep=KEPT_EDGES, **METRIC) if pairs else nothing()
     return {"edges": table, "edges_skipped": skipped_table(skipped)}
-
-
-def knockouts(context: Context, cells: Cells) -> Tables:
-    """Attention cut from role to role."""
-    from latentkt.internals import knockout
-    from latentkt.internals.attention_cuts import EDGES
-
-    skipped: list[dict[str, Any]] = []
-    depth = _DEPTHS[context.options.preset]
-    runs = list(runs_of(context, cells, depth.whiches, "knockout", skipped))
-    table = knockout(context.handle, runs, edges=depth.cuts or EDGES, **METRIC) if runs else nothing()
-    return {"knockout": table, "knockout_skipped": skipped_table(skipped)}

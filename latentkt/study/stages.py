@@ -103,13 +103,12 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
         Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, inside.tokens, per_cell_layer=8.0),
         Stage(
             "gradients",
-            ("atp", "faithfulness", "gradients_skipped"),
+            ("atp", "faithfulness", "knockout", "gradients_skipped"),
             singly,
             reading.gradients,
-            per_cell=64.0 if preset.both_orders else 12.0,
+            per_cell=90.0 if preset.both_orders else 15.0,
         ),
         Stage("edges", ("edges", "edges_skipped"), singly[: preset.edges], reading.edges, per_cell=12.0),
-        Stage("knockout", ("knockout", "knockout_skipped"), singly, reading.knockouts, per_cell_layer=0.1),
         Stage("probes", ("probe", "probe_skipped"), (None,), work.probes, needs=("last_token",)),
     ]
 
