@@ -166,8 +166,7 @@ class _Tracer:
         self._engine, self._pair, self._task = engine, pair, task
         self._scorer: Scorer = scorer_of(pair, pair.base.ids, task.metric)
         self._parts: list[Part] = list((all_nodes if task.of == "nodes" else all_edges)(engine.handle))
-        place = role_positions(pair, "all")
-        self._place: Place = place.behind(pair.alignment.first_difference) if task.source.exact else place
+        self._place = _place(pair, exact=task.source.exact)
         self._source: float = np.nan
         self._values = self._fetch()
         self._known = {frozenset[int](): engine.score(self._scorer).value}
@@ -237,7 +236,8 @@ class _Tracer:
     def _fetch(self) -> dict[SiteKey, Tensor]:
         """What stands in for each part that is not kept, at the prompt's tokens; the source run is scored with it."""
         layers = range(self._engine.handle.n_layers)
-        keys = [("resid_pre", 0), *((site, layer) for layer in layers for site in ("z", "attn_out", "mlp_out"))]
+        sites = ("z", "mlp_out") if self._task.of == "nodes" else ("z", "attn_out", "mlp_out")
+        keys = [("resid_pre", 0), *((site, layer) for layer in layers for site in sites)]
         if isinstance(self._task.source, SourceRun):
             scorer = scorer_of(self._pair, self._pair.source.ids, self._task.metric)
             (run,) = slopes(self._engine, [scorer], keys, gradient=False)
@@ -309,6 +309,15 @@ class _Tracer:
         options["source"] = None if isinstance(self._task.source, SourceRun) else self._task.source
         sites = ("z", "mlp_out")
         return atp(self._engine, [self._pair], sites=sites, where=("all",), heads=True, **options)
+
+
+def _place(pair: Pair, *, exact: bool) -> Place:
+    """Tokens whose parts are exchanged: those that can differ, or, from other prompts, all but special ones."""
+    place = role_positions(pair, "all")
+    if exact:
+        return place.behind(pair.alignment.first_difference)
+    kept = [(p, q) for p, q in zip(place.base, place.source, strict=True) if not pair.base.is_special[p]]
+    return Place(place.role, tuple(p for p, _ in kept), tuple(q for _, q in kept))
 
 
 def _key(part: Part) -> object:

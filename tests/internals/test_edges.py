@@ -14,7 +14,7 @@ from latentkt.internals.engines.base import Patch
 from latentkt.internals.gradient import slopes
 from latentkt.internals.metrics import scorer_of
 from latentkt.internals.places import role_positions
-from latentkt.internals.sources import Zero
+from latentkt.internals.sources import Zero, mean_source
 from tests.internals.making import tiny_pair
 from tests.internals.planted import HEAD, LAYER, planted_handle, planted_pair
 from tests.models.tiny import FAMILIES, MORE_FAMILIES, tiny_handle
@@ -214,6 +214,11 @@ def test_a_ranking_made_on_other_pairs_is_used_and_named():
     assert set(own["ranked_on"]) == {"pair"}
     values = own.pivot_table(index=["curve", "n"], columns="ranking", values="value")
     np.testing.assert_allclose(values["given atp"], values["atp"], atol=1e-6)
+    others = [("g", other.base), ("g", other.source)]
+    keys = [("resid_pre", 0), *((site, layer) for layer in range(3) for site in ("z", "mlp_out"))]
+    mean = mean_source(engine_of(handle), others, keys)
+    averaged = faithfulness(handle, [pair], source=mean, rankings=("atp",), shares=(0.2,))
+    assert set(averaged["ablation"]) == {"mean over role, other families"} and averaged["value"].notna().all()
     with pytest.warns(UserWarning, match="zero"):
         zeroed = faithfulness(handle, [pair], source=Zero(), rankings=("random",), shares=())
     assert set(zeroed["ablation"]) == {"zero"} and zeroed["source_value"].isna().all()

@@ -25,8 +25,8 @@ INTRO = (
     "The largest predictions and a sample of all sizes were also run. Predictions are for ranking; the slope says how "
     "far their sizes can be trusted."
 )
-NODES = ("part", "at", "predicted (nats)", "exact (nats)", "items")
-EDGES = ("from", "into", "predicted (nats)", "exact (nats)", "items")
+NODES = ("part", "at", "predicted (nats)", "exact (nats)", "pairs")
+EDGES = ("from", "into", "predicted (nats)", "exact (nats)", "pairs")
 _ROWS = 8
 
 
@@ -88,7 +88,7 @@ def _nodes(table: pd.DataFrame) -> Grid:
     live = table[table["predicted"].notna() & ~table["unchanged"]]
     keys = ["direction", "site", "layer", "head", "role"]
     means = live.groupby(keys, observed=True).agg(
-        predicted=("predicted", "mean"), exact=("exact", "mean"), items=("item", "nunique")
+        predicted=("predicted", "mean"), exact=("exact", "mean"), run=("exact", "count"), rows=("exact", "size")
     )
     best = means.reindex(means["predicted"].abs().sort_values(ascending=False).index)[:_ROWS].reset_index()
     rows = [
@@ -102,14 +102,14 @@ def _nodes(table: pd.DataFrame) -> Grid:
     return Grid(
         NODES,
         tuple(rows),
-        "The largest mean predictions, picked for their size; exact: mean over the items in which the patch was run.",
+        "The largest mean predictions, picked for their size; exact: mean over the pairs in which the patch was run.",
         numeric=frozenset(NODES[2:]),
     )
 
 
 def _edges(table: pd.DataFrame) -> Grid:
     means = table.groupby(["direction", "sender", "receiver"], observed=True).agg(
-        predicted=("predicted", "mean"), exact=("exact", "mean"), items=("item", "nunique")
+        predicted=("predicted", "mean"), exact=("exact", "mean"), run=("exact", "count"), rows=("exact", "size")
     )
     best = means.reindex(means["predicted"].abs().sort_values(ascending=False).index)[:_ROWS].reset_index()
     rows = [
@@ -123,15 +123,16 @@ def _edges(table: pd.DataFrame) -> Grid:
     return Grid(
         EDGES,
         tuple(rows),
-        "The largest edges (site.layer.head; resid_pre.0 is the embedding), mean over the items that list them.",
+        "The largest edges (site.layer.head; resid_pre.0 is the embedding), mean over the pairs that list them.",
         numeric=frozenset(EDGES[2:]),
     )
 
 
 def _numbers(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
-    """Prediction, exact effect where there is one, and items."""
-    exact = "" if math.isnan(row["exact"]) else f"{row['exact']:+.2f}"
-    return f"{row['predicted']:+.2f}", exact, str(row["items"])
+    """Prediction, exact effect with the pairs that it is of where these are not all, and pairs."""
+    part = "" if row["run"] == row["rows"] else f" ({row['run']} of {row['rows']})"
+    exact = "" if math.isnan(row["exact"]) else f"{row['exact']:+.2f}{part}"
+    return f"{row['predicted']:+.2f}", exact, str(row["rows"])
 
 
 def _note(tables: dict[str, pd.DataFrame]) -> str:

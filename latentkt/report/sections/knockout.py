@@ -53,12 +53,13 @@ def section(run: Run) -> Section | None:
 
 def _findings(best: pd.DataFrame) -> list[Finding]:
     findings = []
-    for which, rows in best.groupby("which", sort=False):
+    for which in (name for name in WHICH if name in set(best["which"])):
+        rows = best[best["which"] == which]
         row = rows.iloc[0]
         bounds = "" if row["low"] != row["low"] else f" [{row['low']:+.2f}, {row['high']:+.2f}]"
         findings.append(
             Finding(
-                f"In {WHICH.get(str(which), str(which))} the strongest cut is "
+                f"In {WHICH[which]} the strongest cut is "
                 f"{edge_name(row['from_role'], row['to_role'])} in layer {int(row['layer'])}: "
                 f"{row['value']:+.2f}{bounds} nats, the largest of {len(rows)} edges and all layers "
                 f"({plural(int(row['n']), 'item')})."
