@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from latentkt.study import inside, presets, reading, work
+from latentkt.study import gradients, inside, presets, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,10 +105,10 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
             "gradients",
             ("atp", "faithfulness", "knockout", "gradients_skipped"),
             singly,
-            reading.gradients,
+            gradients.gradients,
             per_cell=90.0 if preset.both_orders else 15.0,
         ),
-        Stage("edges", ("edges", "edges_skipped"), singly[: preset.edges], reading.edges, per_cell=12.0),
+        Stage("edges", ("edges", "edges_skipped"), singly[: preset.edges], gradients.edges, per_cell=12.0),
         Stage("probes", ("probe", "probe_skipped"), (None,), work.probes, needs=("last_token",)),
     ]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from latentkt.report.sections import faithfulness, gradients, knockout
-from tests.plots.test_reading import curves, cuts, predictions
+from tests.plots.test_gradients import curves, cuts, predictions
 
 
 def run_of(**tables):

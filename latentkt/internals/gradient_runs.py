@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from latentkt.results import RunWriter
     from latentkt.trapqa import TrapItem
 
-__all__ = ["READING_COLUMNS", "atp_items", "faithfulness_items", "knockout_items"]
+__all__ = ["GRADIENT_COLUMNS", "atp_items", "faithfulness_items", "knockout_items"]
 
-READING_COLUMNS: dict[str, tuple[str, ...]] = {
+GRADIENT_COLUMNS: dict[str, tuple[str, ...]] = {
     "atp": ("pair", *PAIR_COLUMNS, *ATP_COLUMNS),
     "edges": ("pair", *PAIR_COLUMNS, *EDGE_COLUMNS),
     "knockout": (*RUN_COLUMNS, *KNOCKOUT_COLUMNS),
@@ -97,7 +97,7 @@ def atp_items(
         return tables
 
     names = ("atp", "edges") if edges else ("atp",)
-    columns = {name: READING_COLUMNS[name] for name in names}
+    columns = {name: GRADIENT_COLUMNS[name] for name in names}
 
     def check(run: RunWriter, bench: Bench) -> None:
         found = [verification(table) for table in map(run.read, names) if len(table)]
@@ -154,7 +154,7 @@ def knockout_items(
         return {"knockout": knockout(bench.engine, bench.runs(item, order), sinks=sinks, metric=metric, **fixed)}
 
     said: dict[str, Any] = {"window": window, "sinks": sinks}
-    columns = {"knockout": READING_COLUMNS["knockout"]}
+    columns = {"knockout": GRADIENT_COLUMNS["knockout"]}
     return work_items(Job(model, out, **options), columns, measure, **said)
 
 
@@ -199,5 +199,5 @@ def faithfulness_items(
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
         return {"faithfulness": faithfulness(bench.engine, bench.pairs(item, order), metric=metric, **fixed)}
 
-    columns = {"faithfulness": READING_COLUMNS["faithfulness"]}
+    columns = {"faithfulness": GRADIENT_COLUMNS["faithfulness"]}
     return work_items(Job(model, out, **options), columns, measure, of=of)

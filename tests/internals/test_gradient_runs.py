@@ -7,7 +7,7 @@ import pytest
 from latentkt.cli import main
 from latentkt.errors import LatentKTError
 from latentkt.internals import atp_items, faithfulness_items, knockout_items
-from latentkt.internals.reading_runs import READING_COLUMNS
+from latentkt.internals.gradient_runs import GRADIENT_COLUMNS
 from latentkt.results import load_run
 from latentkt.trapqa import ItemSet, builtin_items, load_items, save_items
 from tests.internals.test_runs import items  # noqa: F401  (a fixture)
@@ -35,8 +35,8 @@ def test_every_table_has_its_columns_and_what_was_left_out(mixed, tmp_path):
         load_run(faithfulness_items(handle, tmp_path / "kept", items=path, shares=(0.2,), **PLAIN)),
     ]
     for run, name in zip(runs, ("atp", "knockout", "faithfulness"), strict=True):
-        for table in set(READING_COLUMNS) & set(run.tables):
-            assert tuple(run.tables[table].columns) == READING_COLUMNS[table], table
+        for table in set(GRADIENT_COLUMNS) & set(run.tables):
+            assert tuple(run.tables[table].columns) == GRADIENT_COLUMNS[table], table
             assert len(run.tables[table])
         left = list(run.tables[f"{name}_skipped"]["item"])
         assert left == ([] if name == "knockout" else [shifted])
