@@ -189,7 +189,7 @@ def test_bad_requests_are_refused_before_work():
         ({"temperature": -1.0}, "temperature"),
         ({"edits": {("pattern", 0): pushed}}, "cannot be replaced"),
         ({"edits": {("resid", 0): pushed}}, "unknown site"),
-        ({"edits": [{}]}, "edits"),
+        ({"edits": [{}, {}]}, "edits"),
         ({"edits": {("z", 0): lambda value: value[:, :1]}}, "changes the shape"),
         ({"edits": {("z", 0): Replace((4,), torch.zeros(1, 4, 8))}}, "outside the run"),  # no such token in step 1
     ):
