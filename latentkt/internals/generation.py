@@ -63,7 +63,21 @@ class _Plan:
     temperature: float
     seed: int
 
+    def check(self) -> None:
+        """Refuse what no model could do."""
+        if self.steps not in get_args(Steps):
+            raise InputError("steps", expected="prefix, one or all", found=self.steps)
+        if self.max_new_tokens < 1:
+            raise InputError("max_new_tokens", expected="at least 1", found=self.max_new_tokens)
+        if (self.at is not None) != (self.steps == "one"):
+            raise InputError("at", expected="a step with steps='one', and with nothing else", found=self.at)
+        if self.at is not None and not 0 <= self.at < self.max_new_tokens:
+            raise InputError("at", expected=f"0 to {self.max_new_tokens - 1}: one of the steps", found=self.at)
+        if not self.temperature >= 0:
+            raise InputError("temperature", expected="0 or more", found=self.temperature)
+
     def edits_step(self, step: int) -> bool:
+        """Whether anything is edited in a step."""
         return {"prefix": step == 0, "one": step == self.at, "all": True}[self.steps]
 
 
@@ -147,17 +161,9 @@ def _refuse(
     handle: ModelHandle, prompts: Sequence[Encoded], edits: Sequence[Edits], plan: _Plan, batch_size: int
 ) -> None:
     """What can be known before any work starts."""
-    if plan.steps not in get_args(Steps):
-        raise InputError("steps", expected="prefix, one or all", found=plan.steps)
-    for name, number, least in (("max_new_tokens", plan.max_new_tokens, 1), ("batch_size", batch_size, 1)):
-        if number < least:
-            raise InputError(name, expected=f"at least {least}", found=number)
-    if (plan.at is not None) != (plan.steps == "one"):
-        raise InputError("at", expected="a step with steps='one', and with nothing else", found=plan.at)
-    if plan.at is not None and not 0 <= plan.at < plan.max_new_tokens:
-        raise InputError("at", expected=f"0 to {plan.max_new_tokens - 1}: one of the steps", found=plan.at)
-    if not plan.temperature >= 0:
-        raise InputError("temperature", expected="0 or more", found=plan.temperature)
+    plan.check()
+    if batch_size < 1:
+        raise InputError("batch_size", expected="at least 1", found=batch_size)
     if handle.arch.cache_keyword is None:
         raise InputError(f"model {handle.name!r} takes no key/value cache", expected="a model that generates with one")
     longest = max((len(prompt.ids) for prompt in prompts), default=0) + plan.max_new_tokens
