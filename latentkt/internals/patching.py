@@ -16,6 +16,7 @@ from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name,
 from latentkt.internals.pattern import pattern_as_z
 from latentkt.internals.places import Place, places_of, role_positions
 from latentkt.internals.sources import Fetched, Source, SourceRun
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,7 @@ class _Sweep:
     check: bool
 
 
+@naming_out_of_memory("patching", fix="lower memory_mb of the engine, or patch fewer sites at once")
 def patch(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -236,7 +238,7 @@ def _fixed(
     over = getattr(sweep.source, "over", None)
     return {
         "engine": engine.name,
-        "dtype": str(handle.dtype).removeprefix("torch."),
+        "dtype": handle.dtype_name,
         "window": sweep.window,
         "source_kind": f"{kind} over {over}, other families" if over else kind,
         "metric": metric_name(scorer.metric),

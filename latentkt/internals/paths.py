@@ -21,6 +21,7 @@ from latentkt.internals.engines import engine_of
 from latentkt.internals.engines.base import Edit, Engine, Patch, Replace, SiteKey
 from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name, scorer_of
 from latentkt.internals.places import Place, role_positions
+from latentkt.models.devices import naming_out_of_memory
 from latentkt.models.norms import NormReading, read_norm
 from latentkt.models.sites import SiteAccess, attached
 
@@ -60,6 +61,7 @@ LOGITS = Node("logits", -1)
 """The read-out as a receiver: the direct path from a sender to the answer's first differing token."""
 
 
+@naming_out_of_memory("path patching", fix="shorten the prompts, or use a smaller model or dtype")
 def path_patch(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -89,7 +91,7 @@ def path_patch(
 
     Returns:
         One row a pair and sender: `pair`, the pair's `meta`, `sender`, `receivers`, `role`, `norm`, `others`, `metric`,
-        `base_value`, `patched_value`, `effect` (nats).
+        `dtype`, `base_value`, `patched_value`, `effect` (nats).
 
     Raises:
         InputError: A part that cannot send or receive, a receiver in front of every sender, a shifted pair.
@@ -120,6 +122,7 @@ def path_patch(
                     "norm": norm,
                     "others": others,
                     "metric": metric_name(scorer.metric),
+                    "dtype": runner.handle.dtype_name,
                     "base_value": base.value,
                     "patched_value": patched.value,
                     "effect": patched.value - base.value,

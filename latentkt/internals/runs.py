@@ -31,16 +31,27 @@ __all__ = ["attribute_items", "lens_items", "patch_items", "with_columns"]
 
 ORDERS = ("correct_first", "shortcut_first")
 Tables = dict[str, "pd.DataFrame"]
-_LENS = ("lens", "position", "layer", "logp_correct", "logp_shortcut", "log_odds", "first_token_log_odds", "p_correct")
-_TOKENS = ("lens", "layer", "position", "token", "role", "first_token_log_odds", "p_correct", "p_shortcut")
+_LENS = (
+    "lens",
+    "dtype",
+    "position",
+    "layer",
+    "logp_correct",
+    "logp_shortcut",
+    "log_odds",
+    "first_token_log_odds",
+    "p_correct",
+)
+_TOKENS = ("lens", "dtype", "layer", "position", "token", "role", "first_token_log_odds", "p_correct", "p_shortcut")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "lens": (*RUN_COLUMNS, *_LENS, "p_shortcut", "rank_correct", "rank_shortcut", "kl_to_final"),
     "lens_tokens": (*RUN_COLUMNS, *_TOKENS, "rank_correct", "rank_shortcut", "top_token", "p_top", "kl_to_final"),
     "attribution": (
-        *RUN_COLUMNS, "component", "layer", "head", "contribution", "norm", "difference", "completeness_error",
+        *RUN_COLUMNS, "component", "layer", "head", "contribution", "norm", "dtype", "difference", "completeness_error",
     ),
     "heads": (
         *RUN_COLUMNS, "layer", "head", "role", "attention", "ov_effect", "contribution", "direct_effect", "difference",
+        "dtype",
     ),
     "patch": ("pair", *PAIR_COLUMNS, *COLUMNS),
     "placebo": ("pair", *PAIR_COLUMNS, *COLUMNS, "donor"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from latentkt.internals.budget import Budget
 from latentkt.internals.metrics import AnswerScore, Scorer
 from latentkt.internals.recording import Recording
 from latentkt.internals.replay import Replay
@@ -26,32 +27,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Budget", "Variant", "climb"]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much is held at once.
-
-    Attributes:
-        pack_tokens: Suffixes are packed up to so many tokens.
-        chunk_tokens: Rows of a matrix product inside a layer.
-        stacked_tokens: Tokens, summed over variants, that the staircase holds; more variants climb in turns.
-    """
-
-    pack_tokens: int = 96
-    chunk_tokens: int = 512
-    stacked_tokens: int = 60_000
-
-    @classmethod
-    def of(cls, handle: ModelHandle, memory_mb: float) -> Budget:
-        """The budget that keeps a sweep's working memory under `memory_mb`, weights and the plain run not counted."""
-        width = int(getattr(handle.config, "intermediate_size", None) or 4 * handle.d_model)
-        itemsize = torch.finfo(handle.dtype).bits // 8
-        chunk = int(0.3 * memory_mb * 2**20 / (itemsize * (6 * width + 12 * handle.d_model)))
-        stacked = int(0.4 * memory_mb * 2**20 / (itemsize * 3 * handle.d_model))
-        chunk = max(16, min(512, chunk))
-        return cls(pack_tokens=min(96, chunk), chunk_tokens=chunk, stacked_tokens=max(256, stacked))
+__all__ = ["Variant", "climb"]
 
 
 @dataclass(frozen=True, eq=False)

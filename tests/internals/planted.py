@@ -18,7 +18,7 @@ WIDTH = 32
 
 
 def planted_handle(*, works: bool = True, relay: bool = False):
-    """The model; `works=False` zeroes the head, `relay` lets the MLP of layer 0 write feature 2 instead of the words."""
+    """The model. `works=False` zeroes the head; with `relay` the MLP of layer 0 writes feature 2, not the words."""
     tokenizer = tiny_tokenizer()
     model = tiny_model(
         "llama", num_hidden_layers=2, rope_theta=1e12, rope_parameters={"rope_type": "default", "rope_theta": 1e12}

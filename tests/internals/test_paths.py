@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from latentkt.errors import InputError
 from latentkt.internals import LOGITS, Node, attribute, engine_of, patch, path_patch
