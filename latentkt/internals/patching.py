@@ -169,9 +169,10 @@ def _refuse(handle: ModelHandle, sweep: _Sweep) -> None:
 def _measure(engine: Engine, pair: Pair, sweep: _Sweep) -> list[dict[str, object]]:
     """All rows of one pair."""
     scorer = scorer_of(pair, pair.base.ids, sweep.metric)
-    base = engine.score(scorer)
     own = isinstance(sweep.source, SourceRun)
-    source = engine.score(scorer_of(pair, pair.source.ids, sweep.metric)) if own else None
+    plain = [scorer, scorer_of(pair, pair.source.ids, sweep.metric)] if own else [scorer]
+    scored = engine.scores(plain)
+    base, source = scored[0], scored[1] if own else None
     plans = _plans(engine, pair, sweep)
     identities = Identities.of(engine, pair, sweep.sites, sweep.layers, scorer) if sweep.check else Identities()
     live = [plan for plan in plans if plan.cell is not None and not plan.unchanged]

@@ -12,7 +12,7 @@ from latentkt.internals.branches import Branches
 from latentkt.internals.budget import Budget
 from latentkt.internals.engines.base import Cell, Edit, Engine, EngineRun, GradOf, Patch, SiteKey, gradients
 from latentkt.internals.metrics import AnswerScore, Scorer
-from latentkt.internals.recording import Recording, record
+from latentkt.internals.recording import Recording, record, record_together
 from latentkt.internals.staircase import climb
 from latentkt.internals.tables import variants_of
 from latentkt.models.sites import attached
@@ -88,6 +88,13 @@ class FastEngine(Engine):
             self._recordings.pop(next(iter(self._recordings)))
         self._recordings[branches] = found
         return found
+
+    def scores(self, scorers: Sequence[Scorer]) -> list[AnswerScore]:
+        """See `Engine.scores`; runs of one shape that are not recorded yet are recorded in one batch."""
+        new = [s.branches for s in scorers[:_KEPT_RECORDINGS] if s.branches not in self._recordings]
+        if len({(run.n_prompt, *map(len, run.answers)) for run in new}) == 1:
+            self._recordings |= dict(zip(new, record_together(self.handle, new), strict=True))
+        return [self.score(scorer) for scorer in scorers]
 
     def forget(self) -> None:
         """Let the kept runs go."""
