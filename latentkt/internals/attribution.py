@@ -125,8 +125,20 @@ def attribute(
         RunError: The rows do not add up.
 
     Example:
-        >>> from latentkt.internals import attribute  # doctest: +SKIP
-        >>> attribute(handle, runs).groupby("component")["contribution"].sum()  # doctest: +SKIP
+        >>> from latentkt.internals import LensRun, attribute
+        >>> from latentkt.models import encode, encode_answers, open_model
+        >>> handle = open_model("smollm2", check=False)
+        >>> prompt = encode(handle, "The capital of France is the city of", chat=False)
+        >>> run = LensRun(prompt, encode_answers(handle, prompt, " Paris", " Rome"), {"prompt": "France"})
+        >>> table = attribute(handle, [run])
+        >>> print(table.groupby("component")["contribution"].sum().loc[["embedding", "head", "mlp"]].round(1))
+        component
+        embedding   -0.0
+        head         6.5
+        mlp          0.1
+        Name: contribution, dtype: float64
+        >>> bool(abs(table["contribution"].sum() - table["difference"].iloc[0]) < 1e-4)
+        True
     """
     import pandas as pd
 
@@ -234,6 +246,16 @@ def head_table(model: ModelHandle | Engine, runs: Iterable[LensRun], *, engine: 
 
     Raises:
         InputError: Attention is not eager, so there is no pattern.
+
+    Example:
+        >>> from latentkt.internals import LensRun, head_table
+        >>> from latentkt.models import encode, encode_answers, open_model
+        >>> handle = open_model("smollm2", check=False)
+        >>> prompt = encode(handle, "The capital of France is the city of", chat=False)
+        >>> run = LensRun(prompt, encode_answers(handle, prompt, " Paris", " Rome"), {"prompt": "France"})
+        >>> largest = head_table(handle, [run]).nlargest(2, "contribution")
+        >>> largest[["layer", "head", "role"]].to_numpy().tolist()
+        [[29, 1, 'rest'], [23, 4, 'rest']]
     """
     import pandas as pd
 

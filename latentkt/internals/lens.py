@@ -167,6 +167,16 @@ def token_lens(
 
     Raises:
         InputError: A position lies outside a prompt.
+
+    Example:
+        >>> from latentkt.internals import LensRun, token_lens
+        >>> from latentkt.models import encode, encode_answers, open_model
+        >>> handle = open_model("smollm2", check=False)
+        >>> prompt = encode(handle, "The capital of France is the city of", chat=False)
+        >>> run = LensRun(prompt, encode_answers(handle, prompt, " Paris", " Rome"), {"prompt": "France"})
+        >>> table = token_lens(handle, [run], positions=[-1])
+        >>> table.set_index("layer")["top_token"].loc[[27, 29]].tolist()
+        [' Paris', ' Paris']
     """
     import pandas as pd
 

@@ -121,8 +121,16 @@ def patch(
         RunError: An identity does not hold, or a hook never ran.
 
     Example:
-        >>> from latentkt.internals import patch  # doctest: +SKIP
-        >>> table = patch(handle, pairs, sites=("attn_out", "mlp_out"))  # doctest: +SKIP
+        >>> from latentkt.internals import patch
+        >>> from latentkt.models import encode, make_pair, open_model
+        >>> handle = open_model("smollm2", check=False)
+        >>> texts = ["The capital of France is the city of", "The capital of Italy is the city of"]
+        >>> spans = [{"shortcut": [(15, text.index(" is"))]} for text in texts]
+        >>> runs = [encode(handle, text, chat=False, spans=one) for text, one in zip(texts, spans)]
+        >>> pair = make_pair(handle, *runs, correct=" Paris", shortcut=" Rome", name="capital")
+        >>> table = patch(handle, [pair], where=("shortcut", "last"), layers=[0, 29])
+        >>> table.pivot(index="layer", columns="role", values="effect").round(1).abs().to_dict("index")
+        {0: {'last': 0.0, 'shortcut': 13.1}, 29: {'last': 14.2, 'shortcut': 0.0}}
     """
     import pandas as pd
 

@@ -106,9 +106,18 @@ def collect(
         RunError: The folder exists.
 
     Example:
-        >>> from latentkt.internals import collect  # doctest: +SKIP
-        >>> store = collect(handle, runs, "activations", positions="last")  # doctest: +SKIP
-        >>> store["resid_post", 3].shape  # doctest: +SKIP
+        >>> import tempfile
+        >>> from latentkt.internals import collect
+        >>> from latentkt.models import encode, make_pair, open_model
+        >>> handle = open_model("smollm2", check=False)
+        >>> texts = ["The capital of France is the city of", "The capital of Italy is the city of"]
+        >>> spans = [{"shortcut": [(15, text.index(" is"))]} for text in texts]
+        >>> runs = [encode(handle, text, chat=False, spans=one) for text, one in zip(texts, spans)]
+        >>> pair = make_pair(handle, *runs, correct=" Paris", shortcut=" Rome", name="capital")
+        >>> folder = tempfile.mkdtemp() + "/activations"
+        >>> store = collect(handle, [pair], folder, layers=[3, 20], positions="last")
+        >>> store.keys, store["resid_post", 3].shape
+        ([('resid_post', 3), ('resid_post', 20)], (2, 576))
     """
     import pandas as pd
 

@@ -62,7 +62,7 @@ def _relay(model, plus, minus):
     layer.mlp.down_proj.weight[2, 0], layer.mlp.down_proj.weight[2, 1] = 0.3, -0.3
 
 
-def planted_pair(handle, *, item="planted", family="f", end="a:"):
+def planted_pair(handle, *, item="planted", family="f", end="a:", base_right="correct", source_right="shortcut"):
     """The role `constraint` holds the marked token; `shortcut` holds one that plays no part."""
 
     def prompt(word):
@@ -73,5 +73,5 @@ def planted_pair(handle, *, item="planted", family="f", end="a:"):
         )
 
     meta = {"item": item, "family": family, "direction": "control_to_item", "order": "correct_first"}
-    meta |= {"polarity": "negated", "template": "plain", "base_right": "correct", "source_right": "shortcut"}
+    meta |= {"polarity": "negated", "template": "plain", "base_right": base_right, "source_right": source_right}
     return make_pair(handle, prompt(" not"), prompt(" the"), correct=" is", shortcut=" a", name=item, meta=meta)

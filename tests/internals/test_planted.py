@@ -95,6 +95,22 @@ def test_the_lens_sees_the_answer_behind_the_head_only(planted):
     assert tokens[LAYER, len(pair.base.ids) - 1] == pytest.approx(odds[LAYER], abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("base_right", "source_right", "frame"),
+    [("correct", "shortcut", None), ("shortcut", "shortcut", "denoise"), ("correct", "correct", "noise"),
+     ("shortcut", "correct", None), ("correct", None, None)],
+)  # fmt: skip
+def test_the_frame_is_named_where_exactly_one_run_is_right(base_right, source_right, frame):
+    """The base run answers y*, the source run y_s; what is right is said by the pair."""
+    handle = planted_handle()
+    pair = planted_pair(handle, base_right=base_right, source_right=source_right)
+    table = patch(handle, [pair], where=("constraint", "last"), layers=[LAYER - 1])
+    assert (table["base_value"] > 0).all() and (table["source_value"] < 0).all()
+    assert set(table["frame"]) == {frame}
+    recovery = table.set_index("role")["recovery"]
+    assert recovery["constraint"] == pytest.approx(1, rel=1e-3) and recovery["last"] == pytest.approx(0, abs=1e-3)
+
+
 def gap_of(table):
     return table["source_value"].iloc[0] - table["base_value"].iloc[0]
 
