@@ -169,14 +169,13 @@ def token_lens(
         InputError: A position lies outside a prompt.
 
     Example:
-        >>> from latentkt.internals import LensRun, token_lens
-        >>> from latentkt.models import encode, encode_answers, open_model
-        >>> handle = open_model("smollm2", check=False)
-        >>> prompt = encode(handle, "The capital of France is the city of", chat=False)
-        >>> run = LensRun(prompt, encode_answers(handle, prompt, " Paris", " Rome"), {"prompt": "France"})
-        >>> table = token_lens(handle, [run], positions=[-1])
-        >>> table.set_index("layer")["top_token"].loc[[27, 29]].tolist()
-        [' Paris', ' Paris']
+        >>> from latentkt.internals import item_run, token_lens
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> table = token_lens(handle, [item_run(handle, item)], positions=[-1])
+        >>> int(table.set_index("layer")["rank_correct"][29])
+        7
     """
     import pandas as pd
 

@@ -121,16 +121,14 @@ def patch(
         RunError: An identity does not hold, or a hook never ran.
 
     Example:
-        >>> from latentkt.internals import patch
-        >>> from latentkt.models import encode, make_pair, open_model
-        >>> handle = open_model("smollm2", check=False)
-        >>> texts = ["The capital of France is the city of", "The capital of Italy is the city of"]
-        >>> spans = [{"shortcut": [(15, text.index(" is"))]} for text in texts]
-        >>> runs = [encode(handle, text, chat=False, spans=one) for text, one in zip(texts, spans)]
-        >>> pair = make_pair(handle, *runs, correct=" Paris", shortcut=" Rome", name="capital")
-        >>> table = patch(handle, [pair], where=("shortcut", "last"), layers=[0, 29])
+        >>> from latentkt.internals import pairs_of_item, patch
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> control_to_item, item_to_control = pairs_of_item(handle, item)
+        >>> table = patch(handle, [control_to_item], where=("constraint", "last"), layers=[0, 29])
         >>> table.pivot(index="layer", columns="role", values="effect").round(1).abs().to_dict("index")
-        {0: {'last': 0.0, 'shortcut': 13.1}, 29: {'last': 14.2, 'shortcut': 0.0}}
+        {0: {'constraint': 0.2, 'last': 0.0}, 29: {'constraint': 0.0, 'last': 0.3}}
     """
     import pandas as pd
 

@@ -97,17 +97,14 @@ def path_patch(
         InputError: A part that cannot send or receive, a receiver in front of every sender, a shifted pair.
 
     Example:
-        >>> from latentkt.internals import Node, path_patch
-        >>> from latentkt.models import encode, make_pair, open_model
-        >>> handle = open_model("smollm2", check=False)
-        >>> texts = ["The capital of France is the city of", "The capital of Italy is the city of"]
-        >>> spans = [{"shortcut": [(15, text.index(" is"))]} for text in texts]
-        >>> runs = [encode(handle, text, chat=False, spans=one) for text, one in zip(texts, spans)]
-        >>> pair = make_pair(handle, *runs, correct=" Paris", shortcut=" Rome", name="capital")
-        >>> senders = [Node("z", 23, 4), Node("z", 23, 5)]
-        >>> table = path_patch(handle, [pair], senders=senders, norm="frozen")
-        >>> table.set_index("sender")["effect"].abs().idxmax()
-        'z.23.4'
+        >>> from latentkt.internals import Node, pairs_of_item, path_patch
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> options = {"senders": [Node("z", 25), Node("z", 28)], "receivers": [Node("mlp_out", 29)]}
+        >>> table = path_patch(handle, pairs_of_item(handle, item)[:1], **options)
+        >>> table[["sender", "receivers"]].to_numpy().tolist()
+        [['z.25', 'mlp_out.29'], ['z.28', 'mlp_out.29']]
     """
     import pandas as pd
 

@@ -108,14 +108,11 @@ def collect(
     Example:
         >>> import tempfile
         >>> from latentkt.internals import collect
-        >>> from latentkt.models import encode, make_pair, open_model
-        >>> handle = open_model("smollm2", check=False)
-        >>> texts = ["The capital of France is the city of", "The capital of Italy is the city of"]
-        >>> spans = [{"shortcut": [(15, text.index(" is"))]} for text in texts]
-        >>> runs = [encode(handle, text, chat=False, spans=one) for text, one in zip(texts, spans)]
-        >>> pair = make_pair(handle, *runs, correct=" Paris", shortcut=" Rome", name="capital")
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
         >>> folder = tempfile.mkdtemp() + "/activations"
-        >>> store = collect(handle, [pair], folder, layers=[3, 20], positions="last")
+        >>> store = collect(handle, [item], folder, layers=[3, 20], positions="last")
         >>> store.keys, store["resid_post", 3].shape
         ([('resid_post', 3), ('resid_post', 20)], (2, 576))
     """
