@@ -146,7 +146,7 @@ def grouped_auroc(
         areas.append(_area(ties, yes, times[own].astype(float)))
     low, high = np.nanquantile(areas, [(1 - level) / 2, (1 + level) / 2])
     estimate = _area(ties, yes, np.ones(len(own)))
-    return Interval(estimate, float(low), float(high), level, "percentile over groups", n_groups)
+    return Interval(estimate, float(low), float(high), level, "percentile over groups", len(own), n_groups)
 
 
 def _area(ties: NDArray[np.int64], yes: NDArray[np.bool_], weights: NDArray[np.float64]) -> float:
