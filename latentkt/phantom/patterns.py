@@ -37,7 +37,7 @@ class PatternRules:
 
     lengths: tuple[int, ...] = (2, 3)
     share: float = 0.01
-    least: int = 2
+    least: int = 5
     most: int = 30
     thresholds: Mapping[str, int] = field(default_factory=dict)
     word_least: int = 1
@@ -50,7 +50,7 @@ class PatternRules:
 
         Example:
             >>> [PatternRules().threshold("x", n) for n in (10, 274, 1500, 300_000)]
-            [2, 3, 15, 30]
+            [5, 5, 15, 30]
         """
         return self.thresholds.get(category, max(self.least, min(self.most, round(self.share * n_entities))))
 
@@ -117,7 +117,7 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
 
     Example:
         >>> names = ["Battle of Ypres", "Battle of Hastings", "battle of Jutland", "Battle of Coral Sea", "Great War"]
-        >>> parts = find_parts("war", names)
+        >>> parts = find_parts("war", names, PatternRules(least=2))
         >>> parts.threshold, parts.patterns, parts.items
         (2, (('Battle', 'of'),), ('Ypres', 'Hastings', 'Jutland', 'Coral Sea', 'Great War'))
     """

@@ -81,7 +81,7 @@ class ScanSearch:
             if shard.path not in journal.done:
                 journal.add(shard.path, self._count(shard, texts))
             entry = journal.done[shard.path]
-            total[entry["found"]] += entry["matches"]
+            total[np.array(entry["found"], np.int64)] += np.array(entry["matches"], np.int64)
             advance(shard.size)
         parts = [journal.done[shard.path] for shard in self._shards]
         sums = {name: sum(part[name] for part in parts) for name in ("tokens", "documents", "bytes")}
@@ -127,11 +127,10 @@ class _Counter:
     """Counts texts over buffers, and the buffers' words."""
 
     def __init__(self, texts: Sequence[str], matching: Matching, kernel: Any) -> None:
-        cores = [_core(text) for text in texts]
-        odd = [index for index, core in enumerate(cores) if core != texts[index]]
+        odd = [index for index, text in enumerate(texts) if not _can_be_hashed(text, matching)]
         self._hashed = np.setdiff1d(np.arange(len(texts)), odd)
         self._scanner = PhraseScanner([texts[index] for index in self._hashed], matching, kernel)
-        self._odd = _OddTexts({index: (texts[index], cores[index]) for index in odd}, matching, kernel)
+        self._odd = _OddTexts({index: texts[index] for index in odd}, matching, kernel)
         self.tokens = self.documents = self.bytes = 0
 
     def add(self, buffer: Buffer) -> None:
@@ -151,9 +150,9 @@ class _Counter:
 class _OddTexts:
     """Texts that cannot be hashed: an expression runs on the documents that hold their core, which can be."""
 
-    def __init__(self, texts: Mapping[int, tuple[str, str]], matching: Matching, kernel: Any) -> None:
+    def __init__(self, texts: Mapping[int, str], matching: Matching, kernel: Any) -> None:
         self._texts, self._matching, self._kernel = texts, matching, kernel
-        cores = [(index, Form(core)) for index, (_, core) in texts.items()]
+        cores = [(index, Form(_core(way))) for index, text in texts.items() for way in _ways(text, matching)]
         self._lexicon = build_lexicon(cores, matching, kernel)
         self._forms: dict[int, tuple[re.Pattern[str], ...]] = {}
         self.matches = dict.fromkeys(texts, 0)
@@ -169,7 +168,7 @@ class _OddTexts:
 
     def _compiled(self, index: int) -> tuple[re.Pattern[str], ...]:
         if index not in self._forms:
-            slow = build_lexicon([(index, Form(self._texts[index][0]))], self._matching, self._kernel).slow
+            slow = build_lexicon([(index, Form(self._texts[index]))], self._matching, self._kernel).slow
             self._forms[index] = tuple(form.pattern for form in slow)
         return self._forms[index]
 
@@ -180,6 +179,18 @@ def _spans(form: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     while match:
         yield match.span()
         match = form.search(text, match.start() + 1)
+
+
+def _ways(text: str, matching: Matching) -> list[str]:
+    """The literals that stand for a text, as they are searched."""
+    return [matching.prepare(casing) for casing in matching.casings(text)]
+
+
+def _can_be_hashed(text: str, matching: Matching) -> bool:
+    # The case of a letter beyond ASCII may be several characters, the last of them no letter.
+    if _core(text) != text:
+        return False
+    return text.isascii() or all(_core(way) == way for way in _ways(text, matching))
 
 
 def _core(text: str) -> str:
