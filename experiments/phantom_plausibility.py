@@ -3,8 +3,8 @@
     python experiments/phantom_plausibility.py DATA --tokenizer MODEL_FOLDER --read 50
 
 A classifier of character trigrams and a rule on the number of tokens see the text of a concept and nothing else. Made
-terms come from the seeds that they are held against; folds and intervals keep a term with its parent together. `matched`
-takes one made term a parent and one a blend at most (else a fold knows the blends of another), and as many real ones
+terms come from the seeds that they are held against; folds and intervals keep a term with its parent together.
+`matched` takes one made term a parent and one a blend at most (else a fold knows the blends of another), and as many real ones
 within each category and number of words, so that the rules cannot live on length alone; `all` leaves everything as it
 comes.
 """
@@ -34,7 +34,9 @@ SETTINGS = {
     "default": TermRules(),
     "any position": TermRules(by_position=False),
     "all words exchanged": TermRules(by_position=False, keep_function_words=False),
-    "joins unattested": TermRules(blends=BlendRules(attested_join=False, least_part=2)),
+    "parts of three": TermRules(blends=BlendRules(least_part=3)),
+    "joins unattested": TermRules(blends=BlendRules(attested_join=False)),
+    "joins unattested, parts of three": TermRules(blends=BlendRules(attested_join=False, least_part=3)),
 }
 
 

@@ -31,7 +31,7 @@ class BlendRules:
 
     most: int | None = None
     least_word: int = 4
-    least_part: int = 3
+    least_part: int = 2
     attested_join: bool = True
     longest: int = 20
     tries: int = 20

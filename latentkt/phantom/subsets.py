@@ -124,7 +124,7 @@ def fill_equally(size: int, room: Mapping[str, int]) -> dict[str, int]:
         open_names = sorted(name for name in room if shares[name] < room[name])
         each, odd = divmod(left, len(open_names))
         for place, name in enumerate(open_names):
-            given = min(each + (place < odd), room[name] - shares[name])
+            given = min(each or int(place < odd), room[name] - shares[name])
             shares[name] += given
             left -= given
     return shares

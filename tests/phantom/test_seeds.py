@@ -32,28 +32,33 @@ POPQA = (
     "5\tA Person\tplace of birth\tVienna\tq\n"
 )
 NCBI = (
-    "10021369|t|A cofactor protein.\n10021369|a|Colon cancer and others.\n10021369\t0\t12\tcolon cancer\tModifier\tD003110\n"
+    "10021369|t|A cofactor protein.\n10021369|a|Colon cancer and others.\n"
+    "10021369\t0\t12\tcolon cancer\tModifier\tD003110\n"
     "10021369\t20\t28\tcolorectal cancer\tDiseaseClass\tOMIM:114500|D015179\n"
 )
 WIKITEXT = (
     "== A ==\n{{term |1=[[Cell (biology)|cell wall]] |2=x}}\n{{defn|1=A wall: of cells}}\n"
     "{{Term|''mitosis''}}<ref>a</ref>\n; [[pericline]]\n: text\n;anticline : text\n"
 )
+UMNSRS = ("Tylenol", "Pain")
+MEMBERS = json.dumps({"query": {"categorymembers": [{"title": "estoppel"}, {"title": "Category:Law"}]}})
+EVENTS = '{"name": "Ypres", "type": "battle"}\n{"name": "Eve"}\n'
+MEDAL = 'ABSTRACT_ID,TEXT,LOCATION,LABEL\n1,"a, b",3,carotid stenosis\n'
+PAIRS = "Mean,Stdev,Term1,Term2,CUI1,CUI2\n1,2,Tylenol,Pain,C1,C2\n"
 CASES = {
     "list.txt": ("text", "# ours\ncell wall\r\n\n cell  wall \nwave\n", {"list": ("cell wall", "wave")}),
     "list.json": ("json", '["a b", "c"]', {"list": ("a b", "c")}),
     "groups.json": ("json", '{"x": ["a"], "y": ["b", "a"], "z": []}', {"x": ("a",), "y": ("b",)}),
-    "rows.jsonl": ("jsonl", '{"name": "Ypres", "type": "battle"}\n{"name": "Eve"}\n', {"battle": ("Ypres",), "rows": ("Eve",)}),
+    "rows.jsonl": ("jsonl", EVENTS, {"battle": ("Ypres",), "rows": ("Eve",)}),
     "table.csv": ("table", 'id,term,category\n1,"a, b",x\n2,c,\n', {"x": ("a, b",), "table": ("c",)}),
     "table.tsv": ("table", "Label\tx\none\t1\n", {"table": ("one",)}),
     "popQA.tsv": ("popqa", POPQA, {"work or place": ("Dune", "Lyon", "Rhône", "Alien", "Vienna")}),
     "corpus.txt": ("ncbi", NCBI, {"NCBI disease": ("colon cancer", "colorectal cancer")}),
-    "medal.csv": ("medal", 'ABSTRACT_ID,TEXT,LOCATION,LABEL\n1,"a, b",3,carotid stenosis\n', {"MeDAL": ("carotid stenosis",)}),
-    "umnsrs.csv": ("umnsrs", "Mean,Stdev,Term1,Term2,CUI1,CUI2\n1,2,Tylenol,Pain,C1,C2\n", {"UMNSRS": ("Tylenol", "Pain")}),
-    "pairs.txt": ("umnsrs", "Text 1: Tylenol\nText 2: Pain\nscore\n", {"UMNSRS": ("Tylenol", "Pain")}),
+    "medal.csv": ("medal", MEDAL, {"MeDAL": ("carotid stenosis",)}),
+    "umnsrs.csv": ("umnsrs", PAIRS, {"UMNSRS": UMNSRS}),
+    "pairs.txt": ("umnsrs", "Text 1: Tylenol\nText 2: Pain\nscore\n", {"UMNSRS": UMNSRS}),
     "gloss.wiki": ("glossary", WIKITEXT, {"gloss": ("cell wall", "mitosis", "pericline", "anticline")}),
-    "members.json": ("glossary", json.dumps({"query": {"categorymembers": [{"title": "estoppel"}, {"title": "Category:Law"}]}}),
-                     {"members": ("estoppel",)}),
+    "members.json": ("glossary", MEMBERS, {"members": ("estoppel",)}),
 }  # fmt: skip
 
 
