@@ -3,10 +3,9 @@
     python experiments/phantom_plausibility.py DATA --tokenizer MODEL_FOLDER --read 50
 
 A classifier of character trigrams and a rule on the number of tokens see the text of a concept and nothing else. Made
-terms come from the seeds that they are held against; folds and intervals keep a term with its parent together.
-`matched` takes one made term a parent and one a blend at most (else a fold knows the blends of another), and as many real ones
-within each category and number of words, so that the rules cannot live on length alone; `all` leaves everything as it
-comes.
+terms come from the seeds they are held against; folds and intervals keep a term with its parent together. `matched`
+takes one made term a parent and one a blend at most (else a fold knows the blends of another), and as many real ones
+within each category and number of words, so that the rules cannot live on length alone; `all` takes everything.
 """
 
 from __future__ import annotations
