@@ -8,10 +8,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["block_masks", "count_bits", "load64", "lowest_bit", "prefetch"]
+__all__ = ["block_masks", "count_bits", "load64", "lowest_bit", "match4", "prefetch"]
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _BLOCK = ir.VectorType(_BYTE, 64)
+_FOUR = ir.VectorType(_WORD, 4)
 
 
 @intrinsic
@@ -57,6 +58,20 @@ def prefetch(typing_context: Any, address: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.uint64), generate
+
+
+@intrinsic
+def match4(typing_context: Any, address: Any, value: Any) -> Any:
+    """Which of the four integers at an address equal a value, as bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        four = builder.load(builder.inttoptr(arguments[0], _FOUR.as_pointer()), align=8)
+        wanted = ir.Constant(_FOUR, ir.Undefined)
+        for lane in range(4):
+            wanted = builder.insert_element(wanted, arguments[1], ir.Constant(ir.IntType(32), lane))
+        return builder.zext(builder.bitcast(builder.icmp_unsigned("==", four, wanted), ir.IntType(4)), _WORD)
+
+    return types.uint64(types.uint64, types.uint64), generate
 
 
 @intrinsic
