@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from latentkt.corpus.kernel.chunks import DOCUMENT, END, KEYS, LOW, WORDS, close_chunk, new_lists, next_chunk
 from latentkt.corpus.kernel.edges import BACK, care_places, edges
+from latentkt.corpus.kernel.extract import extract_lines
 from latentkt.corpus.kernel.hashing import Buffer
 from latentkt.corpus.kernel.lookup import find_places
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words
@@ -19,7 +20,7 @@ from latentkt.corpus.kernel.tallying import PhraseCounter
 from latentkt.corpus.kernel.words import hash_words
 from latentkt.corpus.matching import CharacterTables
 
-__all__ = ["PhraseCounter", "careful", "find", "tokenise"]
+__all__ = ["PhraseCounter", "careful", "extract_lines", "find", "tokenise"]
 
 _U32, _LOW32 = np.uint64(32), np.uint64(0xFFFFFFFF)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
