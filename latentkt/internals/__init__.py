@@ -27,6 +27,7 @@ _HOME = {
     "attribute_items": "runs",
     "collect": "store",
     "direction_of_probe": "directions",
+    "dose_response": "explicitness",
     "edit_along": "steering",
     "effects_against_placebo": "effects",
     "engine_of": "engines",
@@ -47,6 +48,7 @@ _HOME = {
     "patch_positions": "patching",
     "patch_roles": "patching",
     "path_patch": "paths",
+    "placebo_draws": "placebo",
     "placebo_roles": "placebo",
     "probe_items": "probes",
     "probe_rows": "probes",
@@ -61,6 +63,8 @@ _HOME = {
     "sweep_probes": "probes",
     "token_lens": "lens",
     "train_tuned_lens": "tuned",
+    "verdict_items": "verdict_runs",
+    "verdict_table": "verdicts",
 }
 __all__ = sorted(_HOME)
 

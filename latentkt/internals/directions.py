@@ -1,7 +1,7 @@
 """Named directions of a site: where they come from, whose they are, and what a change along them does to a vector.
 
-A direction belongs to one model, site and layer, and is refused elsewhere. `add` goes a step along it, `remove` sets the
-coordinates on it to their mean over the rows that it was found on, `interchange` takes them from another run.
+A direction belongs to one model, site and layer, and is refused elsewhere. `add` goes a step along it, `remove` sets
+the coordinates on it to their mean over the rows that it was found on, `interchange` takes them from another run.
 """
 
 from __future__ import annotations

@@ -229,8 +229,8 @@ def steer_text(
         max_new_tokens: Longest text.
 
     Returns:
-        One row a prompt and change: `prompt`, `how` (`none` for the plain text), `strength`, `control`, `steps`, `text`,
-        `same_as_plain`, `mean_logp` (nats a token, in the run that wrote it), `finished`, `n_edited`.
+        One row a prompt and change: `prompt`, `direction`, `how` (`none` for the plain text), `strength`, `control`,
+        `steps`, `text`, `same_as_plain`, `mean_logp` (nats a token, in the run that wrote it), `finished`, `n_edited`.
 
     Raises:
         DataError: A direction of another model.
@@ -251,8 +251,9 @@ def steer_text(
         options: dict[str, Any] = {"edits": edits, "steps": steps if edits else "all", "at": at if edits else None}
         written = generate(handle, list(prompts.values()), max_new_tokens=max_new_tokens, **options)
         for name, found in zip(prompts, written, strict=True):
-            plain.setdefault(name, found.text)
-            about = {"prompt": name, "how": way, "strength": strength, "control": control, "steps": steps}
+            text = {"text": found.text, "same_as_plain": found.text == plain.setdefault(name, found.text)}
+            about = {"prompt": name, "direction": direction.name, "how": way, "strength": strength, "control": control}
             mean = float(torch.tensor(found.logp).mean()) if found.logp else float("nan")
-            rows.append({**about, "direction": direction.name, "text": found.text, "same_as_plain": found.text == plain[name], "mean_logp": mean, "finished": found.finished, "n_edited": found.n_edited})  # fmt: skip
+            ended = {"mean_logp": mean, "finished": found.finished, "n_edited": found.n_edited}
+            rows.append({**about, "steps": steps, **text, **ended})
     return pd.DataFrame(rows)

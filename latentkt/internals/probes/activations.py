@@ -75,7 +75,9 @@ def role_features(
     last = rows["position"] == rows.groupby("prompt")["position"].transform("max")
     chosen = rows[(last if role == "last" else rows["role"] == role) & ~rows["is_special"].astype(bool)]
     if chosen.empty:
-        raise InputError(f"the store has no token of role {role!r} that is not special", found=sorted(set(rows["role"])))
+        raise InputError(
+            f"the store has no token of role {role!r} that is not special", found=sorted(set(rows["role"]))
+        )
     arrays = [np.asarray(store[site, layer]) for layer in layers]
     parts = [(int(prompt), part.index.to_numpy()) for prompt, part in chosen.groupby("prompt")]  # type: ignore[call-overload]
     features = np.stack([np.stack([array[where].mean(0) for array in arrays]) for _, where in parts])

@@ -89,7 +89,9 @@ def probe_items(
         run.save("probe_skipped", reasons.astype("str"))
 
     job = Job(model, out, **options)
-    return work_items(job, {"activations": ROW_COLUMNS}, measure, closing=closing, roles=list(roles), seed=seed, **asked)
+    return work_items(
+        job, {"activations": ROW_COLUMNS}, measure, closing=closing, roles=list(roles), seed=seed, **asked
+    )
 
 
 def _checked(targets: Sequence[str], kinds: Sequence[str], splits: Sequence[str]) -> dict[str, list[str]]:

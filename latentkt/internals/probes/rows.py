@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from latentkt.errors import LatentKTError
+from latentkt.internals.branches import Branches
 from latentkt.internals.engines import engine_of
 from latentkt.internals.metrics import Scorer
-from latentkt.internals.branches import Branches
 from latentkt.internals.pairs import RUN_COLUMNS, encode_run
 from latentkt.internals.probes.activations import mean_over_roles, random_init
 
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ROW_COLUMNS", "facts_known", "probe_rows"]
 
-ROW_COLUMNS = (*RUN_COLUMNS, "correct", "shortcut", "log_odds", "role", "prompt_ids", "d_model", "residual", "random_init")
+ROW_COLUMNS = (
+    *RUN_COLUMNS,
+    "correct",
+    "shortcut",
+    "log_odds",
+    "role",
+    "prompt_ids",
+    "d_model",
+    "residual",
+    "random_init",
+)
 
 
 def probe_rows(
@@ -43,9 +53,9 @@ def probe_rows(
         seed: Seed of the random weights.
 
     Returns:
-        The run's `meta`, `correct`, `shortcut` (the answers), `log_odds` (nats), `role`, `prompt_ids`, `d_model`, `residual`
-        and `random_init`: [layer, d_model] as one flat list, entry 0 the embedding; the random one may be shorter, or
-        empty.
+        The run's `meta`, `correct`, `shortcut` (the answers), `log_odds` (nats), `role`, `prompt_ids`, `d_model`,
+        `residual` and `random_init`: [layer, d_model] as one flat list, entry 0 the embedding; the random one may be
+        shorter, or empty.
     """
     import pandas as pd
 
@@ -67,7 +77,9 @@ def probe_rows(
     return pd.DataFrame(rows, columns=list(ROW_COLUMNS))
 
 
-def facts_known(handle: ModelHandle, items: Sequence[TrapItem], *, template: str, system: str | None) -> dict[str, bool]:
+def facts_known(
+    handle: ModelHandle, items: Sequence[TrapItem], *, template: str, system: str | None
+) -> dict[str, bool]:
     """Whether the model answers both probe questions of each item rightly (Yes against No, whole answers).
 
     Args:

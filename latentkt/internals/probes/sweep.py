@@ -75,7 +75,10 @@ def sweep_probes(
             except LatentKTError as error:
                 reason = f"{error.what} (found: {error.found})" if error.found is not None else error.what
                 skipped.append({"item": "all", "which": target, "order": str(role), "reason": reason})
-    tables = [pd.concat([getattr(one, name) for one in found], ignore_index=True) if found else pd.DataFrame() for name in ("folds", "layers")]
+    tables = [
+        pd.concat([getattr(one, name) for one in found], ignore_index=True) if found else pd.DataFrame()
+        for name in ("folds", "layers")
+    ]
     return SweptProbes(tables[0], tables[1], skipped)
 
 
