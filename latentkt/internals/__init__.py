@@ -59,6 +59,8 @@ _HOME = {
     "role_features": "probes",
     "role_positions": "places",
     "steer": "steering",
+    "steer_items": "steering_runs",
+    "steer_left_out": "steering_runs",
     "steer_text": "steering",
     "sweep_probes": "probes",
     "token_lens": "lens",

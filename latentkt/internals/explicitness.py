@@ -1,4 +1,4 @@
-"""Dose and response: what becomes of answer, constraint effect and verdict as the same question is asked more openly."""
+"""Dose and response: what becomes of answer, constraint effect and verdict as a question is asked more openly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARES = {
     "decisive": ("constraint", ("read and decisive",)),
     "not measurable": ("constraint", ("not measurable",)),
 }
-"""Measure -> the verdict's column, and the values that count. `read` and `decisive` are shares of what is measurable."""
+"""Measure -> the verdict's column, and the values that count; `read` and `decisive`: of what is measurable."""
 MEANS = ("log_odds", "constraint_effect")
 
 

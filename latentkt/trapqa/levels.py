@@ -4,9 +4,9 @@ The file holds one question a line: `id`, `domain`, `correct`, `levels` {"L0": t
 `control` {`question`, `correct`}: the same surface with the other answer right, or "either". (This is the layout of the
 pilot of IGR-Bench.) Each text ends by offering two options, "Should I drive or walk there?".
 
-What becomes of a text: the clause with the options is cut out and replaced by "Should I {option_a} or {option_b}?", both
-options in their shortest form over the levels, so that a level differs from another in what it says and not in how it
-offers the answers. The phrase of nearness ("50 meters", "next door") is the shortcut's span; whatever else differs
+What becomes of a text: the clause with the options is cut out and replaced by "Should I {option_a} or {option_b}?",
+both options in their shortest form over the levels, so that a level differs from another in what it says and not in how
+it offers the answers. The phrase of nearness ("50 meters", "next door") is the shortcut's span; whatever else differs
 between item and control is the constraint's. A text whose options cannot be split, or that cannot be paired with the
 control, is left out and listed.
 """

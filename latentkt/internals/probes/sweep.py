@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from jaxtyping import Float
 
-__all__ = ["SweptProbes", "sweep_probes"]
+__all__ = ["SweptProbes", "stacked", "sweep_probes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +91,9 @@ def _probed(rows: pd.DataFrame, target: str, role: str, step: int, options: dict
     if target == "fact_known":
         people = [rows[side].tolist() for side in ("correct", "shortcut")]
         groups = joined_groups(groups * 2, people[0] + people[1])[: len(rows)]
-    features = _stacked(rows, "residual")
+    features = stacked(rows, "residual")
     entries = sorted({*range(0, features.shape[1], step), features.shape[1] - 1})
-    random = _stacked(rows, "random_init", entries=features.shape[1])
+    random = stacked(rows, "random_init", entries=features.shape[1])
     return probe_table(
         features[:, entries],
         labels,
@@ -108,7 +108,7 @@ def _probed(rows: pd.DataFrame, target: str, role: str, step: int, options: dict
     )
 
 
-def _stacked(rows: pd.DataFrame, column: str, *, entries: int = 1) -> Float[np.ndarray, "row entry d_model"]:
+def stacked(rows: pd.DataFrame, column: str, *, entries: int = 1) -> Float[np.ndarray, "row entry d_model"]:
     """The flat lists of a column as one array, NaN where a list is shorter than `entries`."""
     lists = [np.asarray(flat, dtype=np.float32) for flat in rows[column]]
     widths = rows["d_model"].tolist()
