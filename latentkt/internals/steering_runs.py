@@ -66,7 +66,7 @@ def direction_without(
         known = np.random.default_rng(arbitrary).permutation(known)
     features = stacked(rows, column)[:, layer + 1]
     name = target if arbitrary is None else "arbitrary labels"
-    probe = fit_probe(features, known, rows["family"].tolist(), kind=kind, name=name)
+    probe = fit_probe(features, known, rows["item"].tolist(), kind=kind, name=name)
     return direction_of_probe(handle, probe, features, known, layer=layer, name=name)
 
 

@@ -63,7 +63,7 @@ def trap_handle(*, constraint: bool = True, shortcut: bool = True):
     return handle_from_hf(model, tokenizer, name="planted traps")
 
 
-def traps(handle, *, per_family: int = 7, seed: int = 0):
+def traps(handle, *, per_family: int = 6, seed: int = 0):
     """Runs by (item, which, order), and the pairs of both directions."""
     rng = np.random.default_rng(seed)
     runs, pairs = {}, []

@@ -13,7 +13,7 @@ from tests.internals.planted_traps import FAMILIES, trap_handle, traps
 NOTHING = pd.DataFrame()
 
 
-def measured(handle, *, per_family=7):
+def measured(handle, *, per_family=6):
     runs, pairs = traps(handle, per_family=per_family)
     lens, _ = answer_lens(handle, runs.values())
     placebo = placebo_draws(handle, pairs, list(runs.values()))
@@ -41,7 +41,7 @@ def test_the_planted_verdicts_are_found(tables):
 
 @pytest.mark.parametrize("gone", [{"constraint": False}, {"constraint": False, "shortcut": False}])
 def test_without_the_mechanism_nothing_is_measurable(gone):
-    verdicts = verdict_table(*measured(trap_handle(**gone), per_family=5))
+    verdicts = verdict_table(*measured(trap_handle(**gone), per_family=4))
     assert (verdicts["constraint"] == "not measurable").all()
     assert verdicts["reason"].str.contains("moves the answer").all()
     if "shortcut" in gone:
@@ -130,7 +130,8 @@ def test_the_reason_why_a_pair_was_not_patched_is_kept():
 def test_the_decision_layer_and_when_the_lens_is_not_believed():
     def lens(odds, kl):
         about = {"item": "a", "which": "item", "order": "correct_first"}
-        return pd.DataFrame([{**about, "layer": n, "log_odds": o, "kl_to_final": k} for n, (o, k) in enumerate(zip(odds, kl, strict=True))])  # fmt: skip
+        found = pd.DataFrame({"layer": range(len(odds)), "log_odds": odds, "kl_to_final": kl})
+        return found.assign(**about)
 
     def layer(odds, kl):
         return verdict_table(table((1.0, 1.0)), lens(odds, kl), NOTHING, NOTHING)["decision_layer"].item()
