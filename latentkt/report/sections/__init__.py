@@ -23,12 +23,15 @@ SECTIONS: tuple[str, ...] = (
     "components",
     "tokens",
     "probes",
+    "steering",
+    "verdict",
+    "explicitness",
     "join",
     "synthetic",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"explicitness", "synthetic", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
