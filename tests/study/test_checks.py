@@ -14,8 +14,7 @@ from latentkt.cli import main
 from latentkt.errors import DataError, InputError
 from latentkt.models import handle_from_hf
 from latentkt.results import files
-from latentkt.study import StudyOptions
-from latentkt.study import reading
+from latentkt.study import StudyOptions, reading
 from latentkt.study import work as stage_work
 from latentkt.study.checks import check_prompts
 from latentkt.study.context import Context
