@@ -28,10 +28,11 @@ SECTIONS: tuple[str, ...] = (
     "explicitness",
     "join",
     "synthetic",
+    "synthetic_inside",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"explicitness", "synthetic", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
