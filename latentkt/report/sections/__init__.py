@@ -23,13 +23,16 @@ SECTIONS: tuple[str, ...] = (
     "components",
     "tokens",
     "probes",
+    "steering",
+    "verdict",
+    "explicitness",
     "join",
     "synthetic",
     "synthetic_inside",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
