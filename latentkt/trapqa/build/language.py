@@ -1,4 +1,4 @@
-"""Structured answers of a language model: a prompt goes out, an object of a dataclass comes back, or a failure that says why.
+"""Structured answers of a language model: an object of a dataclass for each prompt, or a failure that says why.
 
 The models are inspect-ai's (`get_model`), so every provider it knows can be used, and its `mockllm` in tests. The
 schema goes to the provider, which may enforce it, and into the prompt, for those that do not; what comes back is
