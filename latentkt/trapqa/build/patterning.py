@@ -74,7 +74,12 @@ def patterns_for(plans: Iterable[tuple[Plan, Fact]], everybody: Sequence[Profile
         if plan.polarity == "affirmed":
             tasks.setdefault(topic_task(cue), _topic_forms(cue))
     pairs = dict.fromkeys((person_key(plan.correct), person_key(plan.shortcut)) for plan, _ in chosen)
-    data: Mapping[str, Any] = {"keys": keys, "tasks": tasks, "exclude": exclude, "pairs": [list(pair) for pair in pairs]}
+    data: Mapping[str, Any] = {
+        "keys": keys,
+        "tasks": tasks,
+        "exclude": exclude,
+        "pairs": [list(pair) for pair in pairs],
+    }
     return Patterns.from_dict(data)
 
 

@@ -156,7 +156,7 @@ class Phrases:
         articles = 0
         for match in re.finditer(rf"(?<!\w){re.escape(wanted)}(?!\w)", self._lower):
             before = self._text[max(match.start() - 12, 0) : match.start()].rstrip()
-            if before and before[-1] not in ".!?:;\"“(\n" and len(before) < 12:
+            if before and before[-1] not in '.!?:;"“(\n' and len(before) < 12:
                 forms[self._text[match.start() : match.end()]] += 1
                 articles += re.search(r"\b[Tt]he$", before) is not None
         return forms, articles
@@ -188,4 +188,22 @@ def _person(value: str) -> Phrase:
     return Phrase(value)
 
 
-_PARTICLES = {"van", "von", "der", "den", "de", "du", "da", "la", "le", "ter", "ten", "zu", "af", "al", "bin", "ibn", "y"}
+_PARTICLES = {
+    "van",
+    "von",
+    "der",
+    "den",
+    "de",
+    "du",
+    "da",
+    "la",
+    "le",
+    "ter",
+    "ten",
+    "zu",
+    "af",
+    "al",
+    "bin",
+    "ibn",
+    "y",
+}

@@ -30,7 +30,7 @@ CITIES: dict[str, tuple[str, ...]] = {
     "Saint Petersburg": ("St. Petersburg", "Leningrad"), "San Francisco": ("San Francisco, California",), "Shanghai": (),
     "Stockholm": (), "Stuttgart": (), "Sydney": (), "Tbilisi": (), "The Hague": (), "Tokyo": (), "Toronto": (),
     "Trieste": (), "Turin": (), "Utrecht": (), "Venice": (), "Vienna": (), "Vilnius": (), "Warsaw": (),
-    "Washington, D.C.": (), "Zürich": ("Zurich",),
+    "Zürich": ("Zurich",),
 }  # fmt: skip
 """City -> other ways to write it."""
 _COUNTRIES = {

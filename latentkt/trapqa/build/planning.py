@@ -215,9 +215,7 @@ def choose(
         if len(choice.taken) == before:
             break
     chosen = _dealt(choice.taken, rng)
-    for plan in plans:
-        if id(plan) not in choice.ids:
-            log.remove("choice", f"{plan.name}: {plan.statement.family}, {plan.polarity}", "left over by the balance")
+    log.remove_many("choice", "left over by the balance", len(plans) - len(chosen))
     log.count("choice", kept=len(chosen))
     return chosen
 
@@ -281,7 +279,12 @@ class _Choice:
 
 def _dealt(taken: Sequence[Plan], rng: random.Random) -> list[Plan]:
     """Each of the four ways (place, sense of the probes) for a quarter of the plans of a family and polarity."""
-    ways: list[tuple[Literal["first", "last"], bool]] = [("last", True), ("first", False), ("last", False), ("first", True)]
+    ways: list[tuple[Literal["first", "last"], bool]] = [
+        ("last", True),
+        ("first", False),
+        ("last", False),
+        ("first", True),
+    ]
     turn: Counter[tuple[str, str]] = Counter()
     start = {key: rng.randrange(4) for key in sorted({(p.statement.family, p.polarity) for p in taken})}
     dealt = []

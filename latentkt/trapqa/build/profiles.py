@@ -131,7 +131,9 @@ def day(value: object) -> str | None:
         return None
     year, *rest = match.groups()
     sign = "-" if year.startswith("-") else ""
-    return "-".join([f"{sign}{int(year.lstrip('+-')):04d}", *(f"{int(part):02d}" for part in rest if part and int(part))])
+    return "-".join(
+        [f"{sign}{int(year.lstrip('+-')):04d}", *(f"{int(part):02d}" for part in rest if part and int(part))]
+    )
 
 
 def year_of(date: str | None) -> int | None:

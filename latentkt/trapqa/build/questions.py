@@ -68,6 +68,16 @@ def said(statement: Statement, text: str, wordings: Mapping[str, Wording] = WORD
     return text
 
 
+def listed(phrases: Sequence[str]) -> str:
+    """Phrases in a row.
+
+    Example:
+        >>> listed(["a", "b", "c"])
+        'a, b and c'
+    """
+    return " and ".join([", ".join(phrases[:-1]), phrases[-1]]) if len(phrases) > 1 else phrases[0]
+
+
 class Writer:
     """Writes items from templates.
 
@@ -97,18 +107,21 @@ class Writer:
         return self.item(plan, number, self._text(plan, clause, frame, facts), self._swap(plan, clause), facts, rng)
 
     def _facts(self, plan: Plan, rng: random.Random) -> list[Fact]:
-        """Two or three facts, the first of them the cue."""
-        wanted = min(len(plan.facts), rng.choice((2, 2, 3)))
-        return list(plan.facts[:wanted])
+        """Two or three facts, the first of them the cue; one century is enough."""
+        lives = [fact for fact in plan.facts if fact.attribute in ("born", "died")]
+        others = [fact for fact in plan.facts if fact not in lives]
+        return [*others, *lives[:1]][: rng.choice((2, 2, 3))]
 
     def _text(self, plan: Plan, clause: Clause, frame: str, facts: Sequence[Fact]) -> str:
         cued = plan.polarity == "affirmed"
-        phrases = []
+        phrases: list[str] = []
+        verbs: list[str] = []
         for index, fact in enumerate(facts):
-            form = self._least(fact.forms, random.Random(f"{self.seed} {plan.name} {fact.topic}"), "fact")
+            fresh = [form for form in fact.forms if form.split()[:2] not in [verb.split()[:2] for verb in verbs]]
+            form = self._least(fresh or fact.forms, random.Random(f"{self.seed} {plan.name} {fact.topic}"), "fact")
+            verbs.append(form)
             phrases.append(form.format(f"[[shortcut: {fact.topic}]]" if cued and index == 0 else fact.topic))
-        listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]]) if len(phrases) > 1 else phrases[0]
-        sentence = frame.replace("{facts}", listed).replace("{constraint}", self.constraint(plan, clause))
+        sentence = frame.replace("{facts}", listed(phrases)).replace("{constraint}", self.constraint(plan, clause))
         sentence = sentence.replace("{a_noun}", self.style.a_noun).replace("{noun}", self.style.noun)
         return f"{sentence[0].upper()}{sentence[1:]} {CLOSING}"
 
@@ -220,5 +233,3 @@ class Writer:
 
 def _fame(person: Profile) -> str:
     return "fame unknown" if person.fame is None else f"fame {person.fame:g}"
-
-

@@ -48,7 +48,9 @@ class Clause:
     topic: str
 
 
-_ALMA = Wording("institution", ("studied at {}", "was a student at {}", "was educated at {}", "attended {}"), "study at {}")
+_ALMA = Wording(
+    "institution", ("studied at {}", "was a student at {}", "was educated at {}", "attended {}"), "study at {}"
+)
 _WORK = Wording("institution", ("worked at {}", "held a post at {}", "was employed at {}"), "work at {}")
 _FIELD = Wording("field", ("worked in {}", "made a career in {}", "was active in {}"), "work in {}")
 _TOPIC = Wording(
@@ -60,7 +62,9 @@ _ADVISOR = Wording(
     "person", ("was a doctoral student of {}", "had {} as doctoral advisor", "took a doctorate under {}"),
     "take a doctorate under {}",
 )  # fmt: skip
-_STUDENT = Wording("person", ("was doctoral advisor to {}", "had {} as a doctoral student"), "have {} as a doctoral student")
+_STUDENT = Wording(
+    "person", ("was doctoral advisor to {}", "had {} as a doctoral student"), "have {} as a doctoral student"
+)
 _TAUGHT = Wording("person", ("had {} as a student", "taught {}"), "teach {}")
 _INFLUENCE = Wording("person", ("was influenced by {}", "took ideas from {}"), "take ideas from {}")
 _BIRTH = Wording("place", ("was born in {}",), "come into the world in {}")
@@ -119,7 +123,9 @@ QUESTIONS: dict[Kind, tuple[tuple[str, str], ...]] = {
         ("Did {name} receive the {value}?", "Is {name} absent from the list of winners of the {value}?"),
         ("Was {name} awarded the {value}?", "Is {name} one of those who never received the {value}?"),
     ),
-    "award_year": (("Did {name} receive the {value} {side} {year}?", "Did {name} receive the {value} in {year} or {other}?"),),
+    "award_year": (
+        ("Did {name} receive the {value} {side} {year}?", "Did {name} receive the {value} in {year} or {other}?"),
+    ),
     "birth_year": (("Was {name} born {side} {year}?", "Was {name} born in {year} or {other}?"),),
     "death_year": (("Did {name} die {side} {year}?", "Did {name} die in {year} or {other}?"),),
     "birth_place": (("Was {name} born in {value}?", "Was {name} born somewhere other than {value}?"),),
