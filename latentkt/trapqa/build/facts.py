@@ -8,12 +8,18 @@ from dataclasses import dataclass
 
 from latentkt.trapqa.build.masking import mentions
 from latentkt.trapqa.build.phrases import Phrases
-from latentkt.trapqa.build.places import PLACES
+from latentkt.trapqa.build.places import PLACES, cities_of
 from latentkt.trapqa.build.profiles import Profile, bare, plain
 from latentkt.trapqa.build.statements import Statement, holds_value
 from latentkt.trapqa.build.wording import WORDINGS, Wording
 
-__all__ = ["Fact", "Facts", "suits"]
+__all__ = ["ATTESTED", "Fact", "Facts", "suits"]
+
+ATTESTED = ("workplace", "employer")
+"""Attributes that sources fill loosely: used only where the texts of both people speak of the value too."""
+_GENERIC = frozenset(
+    ("university of the institute for college and technology state school academy laboratory national in at").split(" ")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,22 @@ class Facts:
         """Facts that hold of both, can be said, and name neither; each topic once, rarest first."""
         found: dict[str, Fact] = {}
         for attribute, value in _entries(one):
-            if holds_value(other, attribute, value):
+            if holds_value(other, attribute, value) and self._credible(attribute, value, (one, other)):
                 fact = self._fact(attribute, value)
                 if fact is not None and not any(mentions(fact.topic, p.names) for p in (one, other)):
                     found.setdefault(plain(fact.topic), fact)
         return sorted(found.values(), key=lambda fact: (fact.holders, fact.attribute, fact.value))
+
+    def _credible(self, attribute: str, value: str, people: Sequence[Profile]) -> bool:
+        """Whether a value can be relied on for all of these people, as far as their texts and other values say."""
+        if attribute in ATTESTED and not all(_speaks_of(person, value) for person in people if person.text):
+            self.unusable[attribute, "not in both texts"] += 1
+            return False
+        city = cities_of(Profile("", "", attributes={attribute: (value,)}))
+        if city and any(cities_of(person) != city for person in people):
+            self.unusable[attribute, "a city beside another place"] += 1
+            return False
+        return True
 
     def _fact(self, attribute: str, value: str) -> Fact | None:
         wording = self.wordings.get(attribute)
@@ -71,6 +88,13 @@ class Facts:
         elected = wording.shape == "award" and phrase.text.startswith("a ")
         forms = self.wordings["fellowship"].facts if elected and "fellowship" in self.wordings else wording.facts
         return Fact(attribute, value, phrase.text, forms, self._holders[_key(attribute, value)])
+
+
+def _speaks_of(person: Profile, value: str) -> bool:
+    """Whether the telling words of a value stand in a person's text."""
+    words = [word for word in plain(bare(value)).split() if word not in _GENERIC]
+    said = set(plain(person.text or "").split())
+    return bool(words) and all(word in said for word in words)
 
 
 def _entries(profile: Profile) -> list[tuple[str, str]]:

@@ -81,6 +81,11 @@ class ClosedList:
         return tuple(sorted(counts, key=lambda award: (-counts[award], award)))
 
     @cached_property
+    def first_year(self) -> int:
+        """The first year that it covers."""
+        return min(entry.year for entry in self.entries)
+
+    @cached_property
     def last_year(self) -> int:
         """The last year that it covers."""
         return max(entry.year for entry in self.entries)

@@ -6,6 +6,7 @@ A place that is not listed decides nothing.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from latentkt.trapqa.build.profiles import Profile
@@ -45,6 +46,10 @@ _COUNTRIES = {
         "Romania", "Russia", "Scotland", "South Africa", "Spain", "Sweden", "Switzerland", "Turkey", "Wales",
     ),
 }  # fmt: skip
+_LARGER = re.compile(
+    r"\(state\)|\b(?:Empire|Kingdom|Republic|SFSR|SSR|USSR|Union|Confederation|Governorate|Prefecture|Duchy|Province|"
+    r"Illinois|California|Pennsylvania|Massachusetts|Bavaria|Prussia|Saxony|Bohemia|Scotland|England)$"
+)
 _WRITTEN = {name.casefold(): f"{article} {name}".strip() for article, names in _COUNTRIES.items() for name in names}
 _HOME = {form.casefold(): city for city, forms in CITIES.items() for form in (city, *forms)}
 
@@ -65,11 +70,28 @@ def written(place: str) -> str | None:
 
 
 def cities_of(profile: Profile) -> set[str]:
-    """The listed cities among a profile's places of birth; more than one settles nothing.
+    """The listed cities among a profile's places of birth; more than one, or one beside an unknown place, settles nothing.
+
+    Countries, states and empires may stand beside a city, and longer forms of it ("Vienna, Austria"). Any other place may
+    be where the person was really born (Mineola beside New York City), so then the set is empty.
 
     Example:
-        >>> cities_of(Profile("Q1", "Fritz Haber", attributes={"birth_place": ("Bombay", "India")}))
+        >>> cities_of(Profile("Q1", "Ann", attributes={"birth_place": ("Bombay", "India")}))
         {'Mumbai'}
+        >>> cities_of(Profile("Q2", "Bob", attributes={"birth_place": ("New York City", "Mineola, New York")}))
+        set()
     """
-    places = (place for name in PLACES for place in profile.attributes.get(name, ()))
-    return {city for city in map(_city, places) if city is not None}
+    places = [place for name in PLACES for place in profile.attributes.get(name, ())]
+    cities = {city for city in map(_city, places) if city is not None}
+    others = (place for place in places if _city(place) is None)
+    return cities if all(_holds_a_city(place, cities) for place in others) else set()
+
+
+def _holds_a_city(place: str, cities: set[str]) -> bool:
+    """Whether a place is a larger one, or one of the cities written longer."""
+    folded = place.casefold()
+    return (
+        folded in _WRITTEN
+        or _LARGER.search(place) is not None
+        or any(folded.startswith(f"{form.casefold()},") for city in cities for form in (city, *CITIES[city]))
+    )
