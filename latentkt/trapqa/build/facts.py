@@ -85,7 +85,7 @@ class Facts:
         if phrase.text is None:
             self.unusable[attribute, phrase.why] += 1
             return None
-        elected = wording.shape == "award" and phrase.text.startswith("a ")
+        elected = wording.shape == "award" and value.startswith(("Fellow of", "Member of", "Foreign Member of"))
         forms = self.wordings["fellowship"].facts if elected and "fellowship" in self.wordings else wording.facts
         return Fact(attribute, value, phrase.text, forms, self._holders[_key(attribute, value)])
 

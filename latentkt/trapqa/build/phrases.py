@@ -174,8 +174,8 @@ def _place(value: str) -> Phrase:
 
 
 def _award(value: str) -> Phrase:
-    if value.startswith(("Fellow of ", "Member of ", "Foreign Member of ")):
-        return Phrase(f"a {value}")
+    if match := re.match(r"(?:Fellow|Foreign Member|Member) of (the [A-Z].*)$", value):
+        return Phrase(match.group(1))  # sources call foreign members fellows; both are elected
     if not _AWARD.search(value) or value.startswith(("The ", "List ")):
         return Phrase(None, "not the name of an award")
     return Phrase(f"the {value}")

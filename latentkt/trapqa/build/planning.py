@@ -90,20 +90,22 @@ def plans_for(
             continue
         shared = facts.shared(one, other)
         described = [*shared, *_centuries(one, other, facts)]
-        made, undecided = _plans(rank, one, other, described, lists, attributes, len(facts.profiles))
+        made, undecided, separated = _plans(rank, one, other, described, lists, attributes, len(facts.profiles))
         if made:
             found += made
             kept += 1
         else:
-            rule = _why_none(shared, undecided)
+            rule = _why_none(shared, undecided, separated)
             log.remove(STAGE, name, rule, "; ".join(dict.fromkeys(undecided)) if rule == "undecided" else "")
     log.count(STAGE, kept=kept)
     return found
 
 
-def _why_none(shared: Sequence[Fact], undecided: Sequence[str]) -> str:
+def _why_none(shared: Sequence[Fact], undecided: Sequence[str], separated: bool) -> str:
     if not shared:
         return "nothing to describe both with"
+    if separated:
+        return "what both have says too little"
     return "undecided" if undecided else "no attribute separates the two"
 
 
@@ -115,8 +117,10 @@ def _plans(
     lists: Sequence[ClosedList],
     attributes: Sequence[str],
     total: int,
-) -> tuple[list[Plan], list[str]]:
+) -> tuple[list[Plan], list[str], bool]:
+    """The plans of a pair, why statements were not decided, and whether any statement separates the two."""
     made: list[Plan] = []
+    separated = False
     undecided: list[str] = []
     for statement in statements_for(one, other, lists, attributes):
         decisions = [decide(statement, person, lists) for person in (one, other)]
@@ -127,9 +131,12 @@ def _plans(
             undecided += [f"{statement.family}: {d.why}" for d in decisions if d.truth is None]
             continue
         said = _fitting(shared, statement)
-        if decisions[0].truth != decisions[1].truth and _telling(said, total):
+        if decisions[0].truth == decisions[1].truth:
+            continue
+        separated = True
+        if _telling(said, total):
             made += _both_polarities(rank, (one, other), statement, decisions, said, verified)
-    return made, undecided
+    return made, undecided, separated
 
 
 def _both_polarities(
@@ -152,9 +159,9 @@ def _both_polarities(
 def _fitting(shared: Sequence[Fact], statement: Statement) -> list[Fact]:
     """The facts that may stand beside a statement: of other relations, and not two about one birth."""
     said = [fact for fact in shared if suits(fact, statement)]
-    placed = any(fact.attribute in PLACES for fact in said[:_MAX_FACTS])
     own = {"birth_year": "born", "death_year": "died"}.get(statement.kind)
-    return [fact for fact in said if fact.attribute != own and not (placed and fact.attribute == "born")]
+    births = [fact for fact in said if fact.attribute in (*PLACES, "born") and fact.attribute != own]
+    return [fact for fact in said if fact.attribute != own and fact not in births[1:]]
 
 
 def _telling(facts: Sequence[Fact], total: int) -> bool:

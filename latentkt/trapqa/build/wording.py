@@ -57,7 +57,7 @@ _TOPIC = Wording(
     "topic", ("is known for work on {}", "is named in connection with {}", "did work on {}"), "do work on {}"
 )
 _AWARD = Wording("award", ("received {}", "was given {}", "was honoured with {}"), "receive {}")
-_FELLOW = Wording("award", ("was elected {}", "became {}", "was made {}"), "become {}")
+_FELLOW = Wording("award", ("was elected to {}", "gained election to {}"), "gain election to {}")
 _ADVISOR = Wording(
     "person", ("was a doctoral student of {}", "had {} as doctoral advisor", "took a doctorate under {}"),
     "take a doctorate under {}",
