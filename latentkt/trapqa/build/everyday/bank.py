@@ -142,7 +142,9 @@ class Bank:
         """
         lines = list(_lines(Path(path)))
         if not lines or lines[0][1].get("format") != MARK:
-            raise DataError(f"{path}: no bank of associations", expected=f"a file of `latentkt trapqa associations` ({MARK})")
+            raise DataError(
+                f"{path}: no bank of associations", expected=f"a file of `latentkt trapqa associations` ({MARK})"
+            )
         about = {name: value for name, value in lines[0][1].items() if name != "format"}
         associations, extra = [], {}
         names = set(Association.__slots__)

@@ -160,7 +160,9 @@ def read_marked(text: str, *, where: str) -> Marked:
         return Marked(plain, stars[0] if stars else "")
     start = bracket.start()
     inner = bracket.group(1)
-    return Marked(plain[:start] + inner + plain[bracket.end() :], stars[0] if stars else "", (start, start + len(inner)))
+    return Marked(
+        plain[:start] + inner + plain[bracket.end() :], stars[0] if stars else "", (start, start + len(inner))
+    )
 
 
 def read_scene(record: Mapping[str, Any], *, where: str, source: str = "written for this project") -> Scene:

@@ -157,7 +157,11 @@ def _twins(items: Sequence[TrapItem]) -> dict[str, str]:
     for item in items:
         mine = set(context(item)) | {w for s, e in item.spans["constraint"] for w in words(item.text[s:e])}
         for scene, family, theirs, other in seen:
-            if family == item.family and scene != item.meta.get("scene") and len(mine & theirs) > TWIN * len(mine | theirs):
+            if (
+                family == item.family
+                and scene != item.meta.get("scene")
+                and len(mine & theirs) > TWIN * len(mine | theirs)
+            ):
                 found[item.id] = other
         seen.append((item.meta.get("scene"), item.family, mine, item.id))
     return found
@@ -187,5 +191,3 @@ def _repeats(items: Sequence[TrapItem]) -> dict[str, str]:
         for repeat in repeated_sentences(counted, limit=REPEAT_LIMIT)
         for item_id in repeat.ids[REPEAT_LIMIT:]
     }
-
-
