@@ -105,8 +105,8 @@ class _Task:
         self.rng = random.Random(f"{writer.seed} {number} {plan.name}")
         self.clause: Clause = self.rng.choice(CLAUSES[plan.statement.kind])
         self.facts: list[Fact] = list(plan.facts)
-        self.topic = said(plan.statement, self.clause.topic, writer.wordings)
-        text = said(plan.statement, self.clause.text, writer.wordings)
+        self.topic = said(plan.statement, self.clause.topic, writer.wordings, plan.topic)
+        text = said(plan.statement, self.clause.text, writer.wordings, plan.topic)
         self.rest = text.replace("{mark}", "").replace("{topic}", self.topic).strip()
 
     def prompt(self) -> str:

@@ -65,6 +65,11 @@ class Facts:
                     found.setdefault(plain(fact.topic), fact)
         return sorted(found.values(), key=lambda fact: (fact.holders, fact.attribute, fact.value))
 
+    def words(self, attribute: str, value: str) -> str | None:
+        """A value in words, or None where no sentence takes it."""
+        wording = self.wordings.get(attribute)
+        return None if wording is None else self.phrases.of(value, wording.shape).text
+
     def _credible(self, attribute: str, value: str, people: Sequence[Profile]) -> bool:
         """Whether a value can be relied on for all of these people, as far as their texts and other values say."""
         if attribute in ATTESTED and not all(_speaks_of(person, value) for person in people if person.text):

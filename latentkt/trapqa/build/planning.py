@@ -47,6 +47,7 @@ class Plan:
         verified: False where only the incompleteness of a profile separates the two.
         place: Where the constraint stands in the sentence.
         asked: Whether yes to a probe question means that the statement holds.
+        topic: The words for an attribute's value, where the statement is about one.
     """
 
     pair: int
@@ -59,6 +60,7 @@ class Plan:
     verified: bool = True
     place: Literal["first", "last"] = "last"
     asked: bool = True
+    topic: str | None = None
 
     @property
     def name(self) -> str:
@@ -96,7 +98,7 @@ def plans_for(
             continue
         shared = facts.shared(one, other)
         described = [*shared, *_centuries(one, other, facts)]
-        made, undecided, separated = _plans(rank, one, other, described, lists, attributes, len(facts.profiles))
+        made, undecided, separated = _plans(rank, one, other, described, lists, attributes, facts)
         if made:
             found += made
             kept += 1
@@ -122,7 +124,7 @@ def _plans(
     shared: Sequence[Fact],
     lists: Sequence[ClosedList],
     attributes: Sequence[str],
-    total: int,
+    facts: Facts,
 ) -> tuple[list[Twins], list[str], bool]:
     """The twins of a pair, why statements were not decided, and whether any statement separates the two."""
     made: list[Twins] = []
@@ -140,8 +142,10 @@ def _plans(
         if decisions[0].truth == decisions[1].truth:
             continue
         separated = True
-        if _telling(said, total):
-            made += _twins(rank, (one, other), statement, decisions, said, verified)
+        if _telling(said, len(facts.profiles)):
+            topic = facts.words(statement.attribute, str(statement.value)) if statement.attribute else ""
+            if topic is not None:
+                made += _twins(rank, (one, other), statement, decisions, said, verified, topic or None)
     return made, undecided, separated
 
 
@@ -152,6 +156,7 @@ def _twins(
     decisions: Sequence[Decision],
     said: Sequence[Fact],
     verified: bool,
+    topic: str | None,
 ) -> Iterator[Twins]:
     holds = 0 if decisions[0].truth else 1
     true, false = people[holds], people[1 - holds]
@@ -160,8 +165,8 @@ def _twins(
     whys = decisions[holds].why, decisions[1 - holds].why
     facts = tuple(said[:_MAX_FACTS])
     yield (
-        Plan(rank, false, true, statement, "negated", (whys[1], whys[0]), facts, verified),
-        Plan(rank, true, false, statement, "affirmed", whys, facts, verified),
+        Plan(rank, false, true, statement, "negated", (whys[1], whys[0]), facts, verified, topic=topic),
+        Plan(rank, true, false, statement, "affirmed", whys, facts, verified, topic=topic),
     )
 
 
