@@ -59,7 +59,7 @@ def wanted_pairs(n_people: int, *, top: int | None = None, fraction: float | Non
 
     Example:
         >>> wanted_pairs(9090, fraction=1e-4)
-        4132
+        4131
     """
     n_pairs = n_people * (n_people - 1) // 2
     if n_pairs == 0:
