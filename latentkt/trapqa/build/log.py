@@ -49,6 +49,7 @@ class StageLog:
     def __init__(self) -> None:
         self._removals: list[Removal] = []
         self._kept: dict[str, int] = {}
+        self._bulk: Counter[tuple[str, str]] = Counter()
 
     def __iter__(self) -> Iterator[Removal]:
         return iter(self._removals)
@@ -61,6 +62,11 @@ class StageLog:
         self._kept.setdefault(stage, 0)
         self._removals.append(Removal(stage, name, rule, " ".join(detail.split())))
 
+    def remove_many(self, stage: str, rule: str, n: int) -> None:
+        """Note that `stage` removed `n` things by one rule, where a list of them would say nothing (pairs below a cut)."""
+        self._kept.setdefault(stage, 0)
+        self._bulk[stage, rule] += n
+
     def count(self, stage: str, *, kept: int) -> None:
         """Note that `stage` left `kept` things; a later call replaces an earlier one."""
         self._kept[stage] = kept
@@ -70,6 +76,8 @@ class StageLog:
         rules: dict[str, Counter[str]] = {stage: Counter() for stage in self._kept}
         for removal in self._removals:
             rules[removal.stage][removal.rule] += 1
+        for (stage, rule), n in self._bulk.items():
+            rules[stage][rule] += n
         return [
             {
                 "stage": stage,
@@ -82,8 +90,9 @@ class StageLog:
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write the log as JSON lines: one for each stage with what it left, then one for each removal."""
+        """Write the log as JSON lines: for each stage what it left, removals in bulk, then each removal."""
         lines: list[dict[str, Any]] = [{"stage": stage, "kept": kept} for stage, kept in self._kept.items()]
+        lines += [{"stage": stage, "rule": rule, "n": n} for (stage, rule), n in self._bulk.items()]
         lines += [asdict(removal) for removal in self._removals]
         with atomic_write(path) as file:
             file.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
@@ -101,12 +110,14 @@ class StageLog:
                 record = json.loads(line)
                 if "kept" in record:
                     log.count(record["stage"], kept=int(record["kept"]))
+                elif "n" in record:
+                    log.remove_many(record["stage"], record["rule"], int(record["n"]))
                 else:
                     log.remove(**record)
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
                     f"{path}, line {number}: not a log of removals",
-                    expected="lines with stage and kept, or stage, name, rule and detail",
+                    expected="lines with stage and kept; stage, rule and n; or stage, name, rule and detail",
                     found=line[:80],
                 ) from error
         return log

@@ -44,15 +44,17 @@ def _without_honours(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+def _pattern(names: tuple[str, ...], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     forms = {form for name in names for form in (name, _without_honours(name), surname(name))}
     ordered = sorted((form for form in forms if len(form) > 1), key=lambda form: (-len(form), form))
     inner = "|".join(re.escape(form) for form in ordered) or r"(?!)"
-    return re.compile(rf"(?<!\w)(?:{inner}){_DERIVED}(?!\w)", re.I)
+    return re.compile(rf"(?<!\w)(?:{inner}){_DERIVED}(?!\w)", flags)
 
 
 def mentions(text: str, names: Iterable[str]) -> str | None:
     """The first place where a text names a person: a whole name or the surname, alone, in compounds or derived.
+
+    Written as names are: "born" does not name Max Born.
 
     Example:
         >>> mentions("the Bose–Einstein condensate", ["Satyendra Nath Bose"])
@@ -72,7 +74,7 @@ def remove_names(profile: Profile) -> Profile:
         >>> remove_names(planck).attributes
         {'known_for': ('constant', 'law')}
     """
-    pattern = _pattern(profile.names)
+    pattern = _pattern(profile.names, re.IGNORECASE)
     lists = {
         name: tuple(value for value in (_tidy(pattern.sub(" ", value)) for value in values) if value)
         for name, values in profile.attributes.items()

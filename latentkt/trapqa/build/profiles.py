@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ __all__ = ["Profile", "bare", "latin", "load_profiles", "plain", "save_profiles"
 
 _DAY = re.compile(r"([+-]?\d{1,6})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
 _MONTH_FIRST = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})$")
+_YOUNGEST, _OLDEST = 10, 115
 _TAIL = re.compile(r"\s*\([^()]*\)$")
 
 
@@ -131,7 +132,9 @@ def day(value: object) -> str | None:
         return None
     year, *rest = match.groups()
     sign = "-" if year.startswith("-") else ""
-    return "-".join([f"{sign}{int(year.lstrip('+-')):04d}", *(f"{int(part):02d}" for part in rest if part)])
+    return "-".join(
+        [f"{sign}{int(year.lstrip('+-')):04d}", *(f"{int(part):02d}" for part in rest if part and int(part))]
+    )
 
 
 def year_of(date: str | None) -> int | None:
@@ -157,7 +160,7 @@ def usable(profiles: Iterable[Profile], log: StageLog) -> list[Profile]:
         profiles: As read.
         log: Gets the removals (stage `profiles`).
     """
-    merged = _merged(profiles, log)
+    merged = _dated(_merged(profiles, log), log)
     bearers = Counter(name for profile in merged for name in {plain(name) for name in (profile.name,)})
     kept = []
     for profile in merged:
@@ -171,6 +174,19 @@ def usable(profiles: Iterable[Profile], log: StageLog) -> list[Profile]:
             kept.append(profile)
     log.count("profiles", kept=len(kept))
     return kept
+
+
+def _dated(profiles: Sequence[Profile], log: StageLog) -> list[Profile]:
+    """Without dates of death that no life can have (stage `dates`, whose unit is the date)."""
+    checked = []
+    for profile in profiles:
+        born, died = year_of(profile.born), year_of(profile.died)
+        if born is not None and died is not None and not _YOUNGEST <= died - born <= _OLDEST:
+            log.remove("dates", profile.id, "born and died at impossible dates", f"{profile.born}, {profile.died}")
+            profile = replace(profile, born=None, died=None)
+        checked.append(profile)
+    log.count("dates", kept=sum(p.born is not None for p in checked) + sum(p.died is not None for p in checked))
+    return checked
 
 
 def _merged(profiles: Iterable[Profile], log: StageLog) -> list[Profile]:

@@ -18,8 +18,8 @@ from latentkt.trapqa.build.profiles import Profile, bare, day, latin
 __all__ = ["ROLES", "read_profiles"]
 
 ROLES: dict[str, tuple[str, ...]] = {
-    "id": ("qid", "item", "id", "wn_offset", "laureate_id"),
-    "name": ("label", "itemLabel", "name", "known_name", "title"),
+    "id": ("qid", "item", "person", "id", "wn_offset", "laureate_id"),
+    "name": ("label", "itemLabel", "personLabel", "name", "known_name", "title"),
     "aliases": ("aliases", "altLabel", "itemAltLabel", "full_name", "also_known_as"),
     "born": ("birth_date", "born", "birthDate", "dateOfBirth", "dob"),
     "died": ("death_date", "died", "deathDate", "dateOfDeath", "dod"),
@@ -79,13 +79,17 @@ def _sparql(path: Path) -> Iterator[dict[str, Any]]:
         raise DataError(f"{path}: no SPARQL results", expected="{head, results: {bindings: […]}}") from error
     for solution in solutions:
         row = {name: bound["value"].removeprefix(_ENTITY) for name, bound in solution.items()}
-        labelled = {name[: -len("Label")] for name in row if name.endswith("Label")}
-        keys = labelled & {"item", "person"}
-        yield {
-            name: value
-            for name, value in row.items()
-            if not (name in labelled - keys) and not (name.endswith("Label") and value == row.get(name[: -len("Label")]))
-        }
+        yield {name: value for name, value in (_labelled(name, row) for name in row) if value is not None}
+
+
+def _labelled(name: str, row: Mapping[str, str]) -> tuple[str, str | None]:
+    """A variable and its value: labels stand for their entities, except for the person's."""
+    base = name.removesuffix("Label")
+    if base in ("item", "person"):
+        return name, None if name != base and row[name] == row.get(base) else row[name]
+    if base != name:
+        return base, None if row[name] == row.get(base) else row[name]
+    return name, None if f"{name}Label" in row else row[name]
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
