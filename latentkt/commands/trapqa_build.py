@@ -18,6 +18,10 @@ def configure(actions: Actions) -> None:
     """Add the stages of construction."""
     _configure_pairs(actions.add_parser("pairs", help="construction: people who are easily confused, from profiles"))
     _configure_questions(actions.add_parser("questions", help="construction: trap items about pairs of people"))
+    _configure_associations(
+        actions.add_parser("associations", help="construction: word associations as seeds of everyday scenes")
+    )
+    _configure_scenarios(actions.add_parser("scenarios", help="construction: everyday trap items from those seeds"))
 
 
 def _configure_pairs(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +56,31 @@ def _configure_questions(parser: argparse.ArgumentParser) -> None:
                         "rest on what a profile leaves out; their items are marked")  # fmt: skip
     parser.add_argument("--wordings", metavar="FILE", help="JSON: how further attributes are said")
     parser.add_argument("--model", help="a model of inspect-ai writes the questions; default: templates")
+    parser.add_argument("--checker", help="a model of inspect-ai gives a second opinion on each item")
+    parser.add_argument("--retries", type=int, default=2, help="how often a model is asked again; default 2")
+
+
+def _configure_associations(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("strengths", metavar="STRENGTHS", help="a file of association strengths, as SWOW publishes them")
+    _output(parser, "SEEDS")
+    parser.add_argument("--words", choices=("auto", "builtin"), default="auto", help="auto (default): spaCy, WordNet and "
+                        "wordfreq where installed; builtin: the same everywhere")  # fmt: skip
+    parser.add_argument("--min-strength", type=float, default=0.08, metavar="S", help="weakest shortcut; default 0.08")
+    parser.add_argument("--high-zipf", type=float, default=6.5, metavar="Z", help="no words more frequent; default 6.5")
+    parser.add_argument("--low-zipf", type=float, default=1.0, metavar="Z", help="no words rarer; default 1.0")
+    parser.add_argument("--licence", default="not stated", help="licence of the file, for the data card")
+
+
+def _configure_scenarios(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("seeds", metavar="SEEDS", help="what `latentkt trapqa associations` wrote")
+    _output(parser, "ITEMS")
+    parser.add_argument("--perturb", nargs="+", default=[], choices=("names", "distances", "order", "levels"),
+                        help="also write perturbed versions")  # fmt: skip
+    parser.add_argument("--limit", type=int, metavar="N", help="at most N items before perturbation")
+    parser.add_argument("--per-response", type=int, default=12, metavar="N", help="scenes of a family that may offer the "
+                        "same response; default 12")  # fmt: skip
+    parser.add_argument("--model", help="a model of inspect-ai writes further scenes")
+    parser.add_argument("--per-family", type=int, default=10, metavar="N", help="scenes it is asked for; default 10")
     parser.add_argument("--checker", help="a model of inspect-ai gives a second opinion on each item")
     parser.add_argument("--retries", type=int, default=2, help="how often a model is asked again; default 2")
 
@@ -106,5 +135,35 @@ def _lists(args: argparse.Namespace) -> list[ClosedList]:
     return [read_list(args.list, award=args.list_award, name=args.list_name, licence=args.list_licence)]
 
 
-RUN: dict[str, Callable[[argparse.Namespace], int]] = {"pairs": _pairs, "questions": _questions}
+def _associations(args: argparse.Namespace) -> int:
+    from latentkt.trapqa.build import Cleaning, SeedLimits, make_associations
+
+    lines = make_associations(
+        args.strengths,
+        out=args.out,
+        use=args.words,
+        cleaning=Cleaning(args.high_zipf, args.low_zipf),
+        limits=SeedLimits(args.min_strength),
+        licence=args.licence,
+        seed=args.seed,
+    )
+    print("\n".join(lines))
+    return 0
+
+
+def _scenarios(args: argparse.Namespace) -> int:
+    from latentkt.trapqa.build import ScenarioOptions, make_scenarios
+
+    names = ("perturb", "model", "per_family", "checker", "per_response", "limit", "retries", "seed")
+    made = make_scenarios(args.seeds, ScenarioOptions(**{name: getattr(args, name) for name in names}), out=args.out)
+    print("\n".join(made.lines))
+    return 0 if made.tests.passed else 2
+
+
+RUN: dict[str, Callable[[argparse.Namespace], int]] = {
+    "pairs": _pairs,
+    "questions": _questions,
+    "associations": _associations,
+    "scenarios": _scenarios,
+}
 """Stage -> what runs it; each returns the exit code."""

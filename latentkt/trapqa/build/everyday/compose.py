@@ -12,6 +12,8 @@ import numpy as np
 from latentkt.trapqa.authoring import mark_item
 from latentkt.trapqa.build.everyday.bank import Association, Bank
 from latentkt.trapqa.build.everyday.families import Family, Scene, Side
+from latentkt.trapqa.build.everyday.seeds import Seed
+from latentkt.trapqa.build.log import StageLog
 from latentkt.trapqa.items import Polarity, TrapItem
 
 __all__ = ["Recipe", "compose", "recipes", "trimmed"]
@@ -19,7 +21,7 @@ __all__ = ["Recipe", "compose", "recipes", "trimmed"]
 Order = Literal["cue_first", "constraint_first"]
 _PLACE = re.compile(r"\{(person|woman|man|distance)=([^{}]+)\}")
 _NEGATION = re.compile(r"\b(?:no|not|never|nothing|nobody|none|neither|cannot|without|\w+n't)\b", re.I)
-OTHER: dict[str, Side] = {"a": "b", "b": "a"}
+OTHER: dict[Side, Side] = {"a": "b", "b": "a"}
 
 
 @dataclass(frozen=True)
@@ -52,24 +54,47 @@ class Recipe:
         return f"{self.family.name}-{self.scene.id}-{self.side}"
 
 
-def recipes(family: Family, scenes: Sequence[Scene], bank: Bank, rng: np.random.Generator) -> list[Recipe]:
-    """Two recipes a scene, mirror images; in half of the scenes the cue comes first. Scenes without both associations
-    in the bank give none.
-    """  # fmt: skip
-    found = []
-    known = [scene for scene in scenes if all(_association(scene, side, bank) for side in ("a", "b"))]
-    first = rng.permutation(len(known)) % 2 == 0
-    for scene, cue_first in zip(known, first, strict=True):
-        order: Order = "cue_first" if cue_first else "constraint_first"
-        for side in ("a", "b"):
-            association = _association(scene, side, bank)
-            assert association is not None
-            found.append(Recipe(family, scene, side, association, order))
-    return found
+def recipes(
+    family: Family,
+    scenes: Sequence[Scene],
+    seeds: Sequence[Seed],
+    bank: Bank,
+    rng: np.random.Generator,
+    log: StageLog,
+    used: set[tuple[str, str]] | None = None,
+) -> list[Recipe]:
+    """Two recipes a scene, mirror images; in half of the scenes the cue comes first.
 
+    A scene needs a seed for each of its two cues, and no association is used twice.
 
-def _association(scene: Scene, side: str, bank: Bank) -> Association | None:
-    return bank.find(scene.cue[side].word, scene.option[side].word)
+    Args:
+        family: The family.
+        scenes: Its scenes.
+        seeds: Its seeds.
+        bank: The bank, for the lemmas of the marked words.
+        rng: For the order of cue and constraint.
+        log: Where scenes go that have no seed.
+        used: Associations of other families' scenes; those of this family are added.
+    """
+    known = {(seed.association.cue, seed.association.response): seed.association for seed in seeds}
+    used = set() if used is None else used
+    usable: list[tuple[Scene, dict[str, Association]]] = []
+    for scene in scenes:
+        pairs = {side: (bank.lemma(scene.cue[side].word), bank.lemma(scene.option[side].word)) for side in OTHER}
+        missing = [" -> ".join(pair) for pair in pairs.values() if pair not in known]
+        repeated = [" -> ".join(pair) for pair in pairs.values() if pair in used]
+        if missing or repeated:
+            rule = "no seed of that association" if missing else "association of another scene"
+            log.remove("scenes", f"{family.name}-{scene.id}", rule, ", ".join(missing or repeated))
+            continue
+        used.update(pairs.values())
+        usable.append((scene, {side: known[pair] for side, pair in pairs.items()}))
+    first = rng.permutation(len(usable)) % 2 == 0
+    return [
+        Recipe(family, scene, side, associations[side], "cue_first" if cue_first else "constraint_first")
+        for (scene, associations), cue_first in zip(usable, first, strict=True)
+        for side in OTHER
+    ]
 
 
 def compose(recipe: Recipe, bank: Bank, *, source: str) -> TrapItem:
