@@ -17,9 +17,10 @@ __all__ = ["ATTESTED", "Fact", "Facts", "suits"]
 
 ATTESTED = ("workplace", "employer")
 """Attributes that sources fill loosely: used only where the texts of both people speak of the value too."""
-_GENERIC = frozenset(
-    ("university of the institute for college and technology state school academy laboratory national in at").split(" ")
-)
+_GENERIC = {
+    "university", "of", "the", "institute", "for", "college", "and", "technology", "state", "school", "academy",
+    "laboratory", "national", "in", "at",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ _Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _best(units: np.ndarray, factor: np.ndarray, top: int) -> _Found:
-    """The best pairs (row < column), by blocks of rows and columns; what cannot be among them is dropped as it comes."""
+    """The best pairs (row < column), by blocks of rows and columns; what cannot be among them is dropped."""
     n = len(units)
     scaled = units * factor[:, None]
     found: list[_Found] = []

@@ -1,10 +1,10 @@
 """Which question is asked of which pair: twins of plans, and a coin that picks one of each.
 
 A statement that holds of one of two people gives two questions with the same words but for the constraint: denied, it
-leaves the one of whom it does not hold; affirmed, the other. Twins are made where both are traps. Denied, the shortcut is
-the one of whom the statement holds, because text that names that person together with the relation is to be expected.
-Affirmed, it is the other one, who must then be written about at least as much, because the description fits both. Which
-twin becomes the question is a coin of its own, so names and description say nothing about the answer.
+leaves the one of whom it does not hold; affirmed, the other. Twins are made where both are traps. Denied, the shortcut
+is the one of whom the statement holds, because text that names that person with the relation is to be expected.
+Affirmed, it is the other one, who must then be written about at least as much, because the description fits both.
+Which twin becomes the question is a coin of its own, so names and description say nothing about the answer.
 """
 
 from __future__ import annotations
@@ -213,8 +213,8 @@ def choose(
 ) -> list[Plan]:
     """Choose twins by families in turn, and draw one of each; half of a family's questions are negated.
 
-    The place of the constraint and the sense of the probe questions are dealt out as well, each of their four ways for a
-    quarter of the questions of a family and polarity.
+    The place of the constraint and the sense of the probe questions are dealt out as well, each of their four ways for
+    a quarter of the questions of a family and polarity.
 
     Args:
         twins: All twins.

@@ -160,22 +160,20 @@ def _sources(found: PairFile, options: QuestionOptions) -> list[Source]:
 def _how(found: PairFile, options: QuestionOptions, facts: Facts) -> list[str]:
     meta = found.meta
     unusable = ", ".join(f"{name}: {why} ({n})" for (name, why), n in facts.unusable.most_common(6))
+    writer = "templates" if options.model is None else str(options.model)
+    checker = "none" if options.checker is None else str(options.checker)
+    assumed = f", but for {', '.join(options.unverified)}, as asked for" if options.unverified else ""
     return [
         f"Pairs: the top {meta['pairs']} of {meta['all_pairs']:,} pairs of {meta['people']} people "
         f"({100 * meta['fraction']:.4g} %) by Equation 1 of arXiv 2607.00447, lambda {meta['median_tag_count']:g}, "
         f"embedding {meta['embedding']}.",
-        f"Questions: {'templates' if options.model is None else str(options.model)}, seed {options.seed}; second opinion: "
-        f"{'none' if options.checker is None else str(options.checker)}. A description of attributes that both people have, "
-        "then one constraint that holds of exactly one. Closed lists decide awards, dates of both people decide years, two "
-        "cities that exclude each other decide places of birth; what a profile does not say decides nothing"
-        + (
-            f", but for {', '.join(options.unverified)}, as asked for (`verified` false)."
-            if options.unverified
-            else "."
-        ),
-        "Which person is the shortcut is a hypothesis with its reason in `source`: in negated items the one of whom the "
-        "denied relation holds, in affirmed ones the other, who is written about at least as much. Count the paths in a corpus. "
-        "Every statement could be denied or affirmed, with opposite answers; which it is was drawn, item by item.",
+        f"Questions: {writer}, seed {options.seed}; second opinion: {checker}. A description of attributes that both "
+        "people have, then one constraint that holds of exactly one. Closed lists decide awards, dates of both people "
+        "decide years, two cities that exclude each other decide places of birth; what a profile does not say decides "
+        f"nothing{assumed}.",
+        "Which person is the shortcut is a hypothesis with its reason in `source`: in negated items the one of whom "
+        "the denied relation holds, in affirmed ones the other, who is written about at least as much. Count the paths "
+        "in a corpus. Every statement could be denied or affirmed, with opposite answers; which it is was drawn.",
         f"Shared values that were not used in sentences, of all pairs: {unusable or 'none'}.",
     ]
 

@@ -215,8 +215,8 @@ class Writer:
 
     def _sources(self, plan: Plan) -> list[str]:
         cue = {
-            "negated": f"the relation that is denied holds of {plan.shortcut.name}, so text that names this person with it "
-            "is to be expected",
+            "negated": f"the relation that is denied holds of {plan.shortcut.name}, so text that names this person "
+            "with it is to be expected",
             "affirmed": f"the description fits both, and {plan.shortcut.name} is written about at least as much "
             f"({_fame(plan.shortcut)} against {_fame(plan.correct)})",
         }
