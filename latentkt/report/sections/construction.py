@@ -71,8 +71,8 @@ def _named(test: pd.Series) -> str:
 
 def _stages(stages: pd.DataFrame) -> Grid:
     rows = tuple(
-        (str(row.stage), f"{row.given:,}", f"{row.removed:,}", f"{row.kept:,}", str(row.rules))
-        for row in stages.itertuples()
+        (str(row["stage"]), f"{row['given']:,}", f"{row['removed']:,}", f"{row['kept']:,}", str(row["rules"]))
+        for row in stages.to_dict("records")
     )
     columns = ("stage", "given", "removed", "kept", "removed by")
     return Grid(columns, rows, "Counts by stage. Stages have units of their own: people, pairs, statements, items.",
@@ -81,13 +81,8 @@ def _stages(stages: pd.DataFrame) -> Grid:
 
 def _balance(balance: pd.DataFrame) -> Grid:
     rows = tuple(
-        (
-            f"{row.field}: {row.value}" if row.value else str(row.field),
-            str(row.n),
-            str(row.total),
-            f"{row.n / row.total:.0%}",
-        )
-        for row in balance.itertuples()
+        (f"{field}: {value}" if value else f"{field}", f"{n}", f"{total}", f"{n / total:.0%}")
+        for field, value, n, total in balance[["field", "value", "n", "total"]].to_numpy().tolist()
     )
     columns = ("what", "items", "of", "share")
     return Grid(columns, rows, "Balance of the set.", numeric=frozenset(columns[1:]))

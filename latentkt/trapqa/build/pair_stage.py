@@ -78,7 +78,7 @@ def make_pairs(
     options = {
         "source": Path(source).name,
         "source_sha256": _hash(source),
-        "embedding": embed.name if named else embed,
+        "embedding": named.name if named else embed,
         "top": top,
         "fraction": fraction,
         "fields": dict(fields or {}),
