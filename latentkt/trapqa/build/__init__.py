@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from latentkt import lazy
 
 if TYPE_CHECKING:  # what type checkers and editors see
-    from latentkt.trapqa.build.artefacts import artefact_tests as artefact_tests
     from latentkt.trapqa.build.artefacts import ArtefactReport as ArtefactReport
+    from latentkt.trapqa.build.artefacts import artefact_tests as artefact_tests
     from latentkt.trapqa.build.embedding import Embedder as Embedder
     from latentkt.trapqa.build.embedding import embedder as embedder
     from latentkt.trapqa.build.everyday.bank import Cleaning as Cleaning
     from latentkt.trapqa.build.everyday.seeds import SeedLimits as SeedLimits
+    from latentkt.trapqa.build.everyday.stages import ScenarioOptions as ScenarioOptions
     from latentkt.trapqa.build.everyday.stages import make_associations as make_associations
     from latentkt.trapqa.build.everyday.stages import make_scenarios as make_scenarios
-    from latentkt.trapqa.build.everyday.stages import ScenarioOptions as ScenarioOptions
-    from latentkt.trapqa.build.hard_pairs import hard_pairs as hard_pairs
     from latentkt.trapqa.build.hard_pairs import HardPairs as HardPairs
+    from latentkt.trapqa.build.hard_pairs import hard_pairs as hard_pairs
     from latentkt.trapqa.build.language import Failure as Failure
     from latentkt.trapqa.build.language import generate as generate
     from latentkt.trapqa.build.lists import ClosedList as ClosedList
@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.build.pair_stage import load_pairs as load_pairs
     from latentkt.trapqa.build.pair_stage import make_pairs as make_pairs
     from latentkt.trapqa.build.profiles import Profile as Profile
-    from latentkt.trapqa.build.question_stage import make_questions as make_questions
     from latentkt.trapqa.build.question_stage import QuestionOptions as QuestionOptions
+    from latentkt.trapqa.build.question_stage import make_questions as make_questions
     from latentkt.trapqa.build.reading import read_profiles as read_profiles
     from latentkt.trapqa.build.wording import read_wordings as read_wordings
 

@@ -185,4 +185,3 @@ def _minus(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, fl
         for name, value in features.items():
             total[name] += sign * value
     return {name: value for name, value in total.items() if value}
-

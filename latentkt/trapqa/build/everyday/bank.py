@@ -142,13 +142,17 @@ class Bank:
         """
         lines = list(_lines(Path(path)))
         if not lines or lines[0][1].get("format") != MARK:
-            raise DataError(f"{path}: no bank of associations", expected=f"a file of `latentkt trapqa associations` ({MARK})")
+            raise DataError(
+                f"{path}: no bank of associations", expected=f"a file of `latentkt trapqa associations` ({MARK})"
+            )
         about = {name: value for name, value in lines[0][1].items() if name != "format"}
         associations, extra = [], {}
         names = set(Association.__slots__)
         for number, row in lines[1:]:
             try:
-                fields = {n: tuple(v) if isinstance(v, list) else v for n, v in row.items() if n in names}
+                fields: dict[str, Any] = {
+                    n: tuple(v) if isinstance(v, list) else v for n, v in row.items() if n in names
+                }
                 association = Association(**fields)
             except TypeError as error:
                 raise DataError(f"{path}, line {number}: not an association", found=error) from error

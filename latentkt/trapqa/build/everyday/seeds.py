@@ -64,7 +64,11 @@ def choose_seeds(bank: Bank, families: Sequence[Family], log: StageLog, limits: 
     for family in families:
         anchors = {bank.lemma(word) for word in family.anchors}
         anchors |= {bank.lemma(option.word) for scene in family.scenes for option in scene.option.values()}
-        fit = [Seed(family.name, each, _scenes(each, family, bank)) for each in bank.associations if each.response in anchors]
+        fit = [
+            Seed(family.name, each, _scenes(each, family, bank))
+            for each in bank.associations
+            if each.response in anchors
+        ]
         seeds += _capped(fit, limits, log)
     log.count(STAGE, kept=len(seeds))
     return seeds

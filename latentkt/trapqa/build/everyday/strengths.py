@@ -131,5 +131,3 @@ def _check_strength(written: str, strength: float) -> None:
         raise _NoiseError("strength is no number", repr(written)) from None
     if not abs(given - strength) <= AGREE:
         raise _NoiseError("strength is not count / N", f"{given} for {strength:.4f}")
-
-
