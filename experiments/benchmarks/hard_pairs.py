@@ -70,8 +70,8 @@ def main():
         top = wanted_pairs(n, fraction=1e-4)
         before = peak()
         ours, fast = timed(lambda: hard_pairs(vectors, tags, top=top))
-        print(f"hard_pairs, {n} people, {dimensions} dimensions: top {top} of {ours.n_pairs:,} pairs in {fast:.1f} CPU s, "
-              f"{ours.n_pairs / fast:,.0f} pairs a CPU second, {peak() - before:.0f} MiB more")  # fmt: skip
+        print(f"hard_pairs, {n} people, {dimensions} dimensions: top {top} of {ours.n_pairs:,} pairs in "
+              f"{fast:.1f} CPU s, {ours.n_pairs / fast:,.0f} a CPU second, {peak() - before:.0f} MiB more")  # fmt: skip
         before = peak()
         values, plain = timed(whole, vectors, tags, top)
         print(f"whole matrix: {plain:.1f} CPU s, {peak() - before:.0f} MiB more; largest difference "

@@ -44,8 +44,8 @@ def _configure_questions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pairs", metavar="PAIRS", help="what `latentkt trapqa pairs` wrote")
     _output(parser, "ITEMS")
     parser.add_argument("--list", metavar="FILE", help="a complete list of awards (CSV or JSON lines)")
-    parser.add_argument("--list-award", default="{award}", metavar="TEXT", help="how its awards are named, fields in "
-                        'braces: "Nobel Prize in {category}"')  # fmt: skip
+    parser.add_argument("--list-award", default="{award}", metavar="TEXT", help="how its awards are named, with fields "
+                        'in braces: "Nobel Prize in {category}"')  # fmt: skip
     parser.add_argument("--list-name", metavar="TEXT", help="what the list is called; default: its file's name")
     parser.add_argument("--list-licence", default="not stated", metavar="TEXT")
     parser.add_argument("--noun", default="person", help="what the people are: physicist, composer; default: person")

@@ -24,11 +24,12 @@ SECTIONS: tuple[str, ...] = (
     "tokens",
     "probes",
     "join",
+    "construction",
     "synthetic",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"construction", "synthetic", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.build.lists import read_list as read_list
     from latentkt.trapqa.build.log import StageLog as StageLog
     from latentkt.trapqa.build.output import Source as Source
+    from latentkt.trapqa.build.output import construction_tables as construction_tables
     from latentkt.trapqa.build.output import write_items as write_items
     from latentkt.trapqa.build.pair_stage import load_pairs as load_pairs
     from latentkt.trapqa.build.pair_stage import make_pairs as make_pairs
@@ -54,6 +55,7 @@ _HOME = {
     "read_list": "lists",
     "StageLog": "log",
     "Source": "output",
+    "construction_tables": "output",
     "write_items": "output",
     "load_pairs": "pair_stage",
     "make_pairs": "pair_stage",

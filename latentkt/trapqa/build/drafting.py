@@ -37,10 +37,10 @@ Facts that hold of both:
 Decisive clause, with a mark in place of the words that deny or affirm it ("{no}" or "{yes}"):
 {clause}
 
-description: one to three sentences about "this {noun}" in the third person, without he or she. Use every fact above, in your
-own order and words, but keep the words in quotes exactly as they are. Add no other fact, no year, no name.
-sentence: one sentence with the decisive clause. It holds {mark} exactly once, followed by the rest of the clause word for
-word. It must be good English with either of the two fillings. It asks nothing."""
+description: one to three sentences about "this {noun}" in the third person, without he or she. Use every fact above, in
+your own order and words, but keep the words in quotes exactly as they are. Add no other fact, no year, no name.
+sentence: one sentence with the decisive clause. It holds {mark} exactly once, followed by the rest of the clause word
+for word. It must be good English with either of the two fillings. It asks nothing."""
 
 
 @dataclass
@@ -71,8 +71,8 @@ def write_with_model(
         plans: The plans.
         writer: Makes items; its seed is passed on to the model.
         model: A model of inspect-ai, or its name.
-        log: Gets the removals (stage `questions`): prose in place of the schema, and drafts that lack a fact's words, the
-            mark or the clause, that name a candidate, or that break the item format.
+        log: Gets the removals (stage `questions`): prose in place of the schema, and drafts that lack a fact's words,
+            the mark or the clause, or that break the item format.
         retries: How often a reply of the wrong form is sent back.
         journal: Keeps the replies, for a run that is stopped.
     """
@@ -105,8 +105,8 @@ class _Task:
         self.rng = random.Random(f"{writer.seed} {number} {plan.name}")
         self.clause: Clause = self.rng.choice(CLAUSES[plan.statement.kind])
         self.facts: list[Fact] = list(plan.facts)
-        self.topic = said(plan.statement, self.clause.topic, writer.wordings)
-        text = said(plan.statement, self.clause.text, writer.wordings)
+        self.topic = said(plan.statement, self.clause.topic, writer.wordings, plan.topic)
+        text = said(plan.statement, self.clause.text, writer.wordings, plan.topic)
         self.rest = text.replace("{mark}", "").replace("{topic}", self.topic).strip()
 
     def prompt(self) -> str:

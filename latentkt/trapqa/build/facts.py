@@ -17,9 +17,10 @@ __all__ = ["ATTESTED", "Fact", "Facts", "suits"]
 
 ATTESTED = ("workplace", "employer")
 """Attributes that sources fill loosely: used only where the texts of both people speak of the value too."""
-_GENERIC = frozenset(
-    ("university of the institute for college and technology state school academy laboratory national in at").split(" ")
-)
+_GENERIC = {
+    "university", "of", "the", "institute", "for", "college", "and", "technology", "state", "school", "academy",
+    "laboratory", "national", "in", "at",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class Facts:
                 if fact is not None and not any(mentions(fact.topic, p.names) for p in (one, other)):
                     found.setdefault(plain(fact.topic), fact)
         return sorted(found.values(), key=lambda fact: (fact.holders, fact.attribute, fact.value))
+
+    def words(self, attribute: str, value: str) -> str | None:
+        """A value in words, or None where no sentence takes it."""
+        wording = self.wordings.get(attribute)
+        return None if wording is None else self.phrases.of(value, wording.shape).text
 
     def _credible(self, attribute: str, value: str, people: Sequence[Profile]) -> bool:
         """Whether a value can be relied on for all of these people, as far as their texts and other values say."""

@@ -59,7 +59,7 @@ def wanted_pairs(n_people: int, *, top: int | None = None, fraction: float | Non
 
     Example:
         >>> wanted_pairs(9090, fraction=1e-4)
-        4132
+        4131
     """
     n_pairs = n_people * (n_people - 1) // 2
     if n_pairs == 0:
@@ -122,7 +122,7 @@ _Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _best(units: np.ndarray, factor: np.ndarray, top: int) -> _Found:
-    """The best pairs (row < column), by blocks of rows and columns; what cannot be among them is dropped as it comes."""
+    """The best pairs (row < column), by blocks of rows and columns; what cannot be among them is dropped."""
     n = len(units)
     scaled = units * factor[:, None]
     found: list[_Found] = []

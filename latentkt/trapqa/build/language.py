@@ -90,7 +90,8 @@ def generate(
         raise InputError("the schema of an answer is wrong", expected="a dataclass", found=repr(schema))
     asker = _Asker(model, schema, retries, {"seed": seed, "temperature": temperature, "max_tokens": max_tokens})
     known = _Journal(journal)
-    return _finish(_all(asker, known, prompts))
+    work: Coroutine[Any, Any, list[T | Failure]] = _all(asker, known, prompts)
+    return _finish(work)
 
 
 async def _all(asker: _Asker[T], journal: _Journal, prompts: Sequence[str]) -> list[T | Failure]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -118,8 +118,8 @@ class ClosedList:
             verdicts[person] = "same" if named else "doubt"
         same = [person for person, verdict in verdicts.items() if verdict == "same"]
         doubts = [person for person, verdict in verdicts.items() if verdict == "doubt"]
-        if len(same) == 1:
-            return Lookup(tuple(groups[same[0]]))
+        if same and (len(same) == 1 or _one_person(same)):
+            return Lookup(tuple(entry for person in same for entry in groups[person]))
         if same or doubts:
             names = "; ".join(f"{person[0][0]} ({person[1]})" for person in (*same, *doubts))
             return Lookup((), f"{self.name}: {profile.name} ({profile.born}) may be {names}")
@@ -142,6 +142,12 @@ class ClosedList:
             for key in keys | ({entry.born} if entry.born else set()):
                 index.setdefault(key, []).append(entry)
         return index
+
+
+def _one_person(people: Sequence[tuple[tuple[str, ...], str | None]]) -> bool:
+    """Whether rows with unequal lists of names are one person: one date of birth, and a name in common."""
+    shared = set.intersection(*({plain(name) for name in names} for names, _ in people))
+    return bool(shared) and len({born for _, born in people}) == 1
 
 
 def _alike(profile: Profile, names: tuple[str, ...], born: str | None) -> str | None:

@@ -63,7 +63,7 @@ class StageLog:
         self._removals.append(Removal(stage, name, rule, " ".join(detail.split())))
 
     def remove_many(self, stage: str, rule: str, n: int) -> None:
-        """Note that `stage` removed `n` things by one rule, where a list of them would say nothing (pairs below a cut)."""
+        """Note that `stage` removed `n` things by one rule, where a list would say nothing (pairs below a cut)."""
         self._kept.setdefault(stage, 0)
         self._bulk[stage, rule] += n
 

@@ -70,8 +70,8 @@ def remove_names(profile: Profile) -> Profile:
     """The profile without its person's name, in attributes too; values that were nothing else are gone.
 
     Example:
-        >>> planck = Profile("Q1", "Max Planck", attributes={"known_for": ("Planck constant", "Planck's law", "Planck")})
-        >>> remove_names(planck).attributes
+        >>> known_for = ("Planck constant", "Planck's law", "Planck")
+        >>> remove_names(Profile("Q1", "Max Planck", attributes={"known_for": known_for})).attributes
         {'known_for': ('constant', 'law')}
     """
     pattern = _pattern(profile.names, re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,14 @@ from latentkt.trapqa.loading import load_items, save_items
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Source", "Written", "card_beside", "write_items"]
+    import pandas as pd
+
+    from latentkt.trapqa.check import CheckReport
+
+__all__ = ["Source", "Written", "card_beside", "construction_tables", "write_items"]
+
+TABLES = ("construction_stages", "construction_balance", "construction_tests")
+"""The tables of a run that say how its items were made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,7 @@ def write_items(
         items: The items; at least one.
         log: The log of all stages.
         out: The item file, ending in `.jsonl`; the other files take its name: `.patterns.json`, `.card.md`,
-            `.removed.jsonl`.
+            `.removed.jsonl`, and `.construction.json`, the card's tables for reports.
         sources: Where facts and words come from, with licences.
         patterns: The patterns that the items' paths name.
         title: The heading of the card.
@@ -115,6 +123,7 @@ def write_items(
     log.save(log_beside(path))
     save_items(ItemSet(tuple(items), patterns), path)
     card = card_beside(path)
+    _write_tables(path, log, tests)
     text = "\n".join(_card(load_items(path), log, sources=sources, title=title, how=how, tests=tests)) + "\n"
     with atomic_write(card) as file:
         file.write(text.encode())
@@ -125,6 +134,63 @@ def write_items(
 def card_beside(path: str | Path) -> Path:
     """Where the data card of an item file lies."""
     return Path(path).with_suffix(".card.md")
+
+
+def construction_tables(path: str | Path, sha256: str) -> dict[str, pd.DataFrame]:
+    """How the items of a file were made, as tables for a run.
+
+    Args:
+        path: The item file.
+        sha256: Content hash of the items that are used.
+
+    Returns:
+        The tables of `TABLES` that exist; none where the file was not written by a construction, or was changed since.
+    """
+    import pandas as pd
+
+    beside = Path(path).with_suffix(".construction.json")
+    if not beside.is_file():
+        return {}
+    kept = json.loads(beside.read_text(encoding="utf-8"))
+    if kept["items_sha256"] != sha256:
+        return {}
+    return {name: pd.DataFrame(kept[name]) for name in TABLES if kept[name]}
+
+
+def _write_tables(path: Path, log: StageLog, tests: Tests | None) -> None:
+    item_set = load_items(path)
+    kept = {
+        "items_sha256": item_set.sha256,
+        "construction_stages": [{**row, "rules": _rules(row)} for row in log.table()],
+        "construction_balance": list(_balance(check_items(item_set))),
+        "construction_tests": [dict(row) for row in tests.table] if tests else [],
+    }
+    with atomic_write(path.with_suffix(".construction.json")) as file:
+        file.write(json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def _rules(row: Mapping[str, Any]) -> str:
+    return "; ".join(f"{rule} {n}" for rule, n in row["rules"].items())
+
+
+def _balance(report: CheckReport) -> Iterable[dict[str, Any]]:
+    """What a balanced set has in halves, and how many items each family has."""
+    for field in ("family", "polarity"):
+        for value, n in report.counts[field].items():
+            yield {"field": field, "value": value, "n": n, "total": report.n_items}
+    for (role, polarity), share in report.probe_golds.items():
+        yield {
+            "field": f"{role} probe questions answered by yes",
+            "value": polarity,
+            "n": share.count,
+            "total": share.total,
+        }
+    for field, share in (
+        ("the constraint begins after the cue", report.constraint_after_shortcut),
+        ("the correct answer is longer", report.correct_longer),
+        ("the correct answer is first in the alphabet", report.first_by_alphabet),
+    ):
+        yield {"field": field, "value": "", "n": share.count, "total": share.total}
 
 
 def _card(
@@ -139,9 +205,7 @@ def _card(
     yield from (f"# {title}", "", f"{len(item_set)} items; content hash {item_set.sha256}.", "")
     yield from _paragraphs(how)
     yield from ("## Counts by stage", "")
-    yield from markdown(
-        [{**row, "rules": "; ".join(f"{rule} {n}" for rule, n in row["rules"].items())} for row in log.table()]
-    )
+    yield from markdown([{**row, "rules": _rules(row)} for row in log.table()])
     yield from ("", "## Balance", "", "```", *report_lines(check_items(item_set)), "```", "", "## Artefact tests", "")
     yield from _tests(tests)
     yield from ("", "## Sources and licences", "")

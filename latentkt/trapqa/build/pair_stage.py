@@ -78,7 +78,7 @@ def make_pairs(
     options = {
         "source": Path(source).name,
         "source_sha256": _hash(source),
-        "embedding": embed.name if named else embed,
+        "embedding": named.name if named else embed,
         "top": top,
         "fraction": fraction,
         "fields": dict(fields or {}),
@@ -96,14 +96,12 @@ def make_pairs(
             )
         return [f"{path} is there already: {known['pairs']} pairs"]
     log = StageLog()
-    everybody = usable(read_profiles(source, fields), log)
+    everybody = _comparable(usable(read_profiles(source, fields), log), log)
     wanted = wanted_pairs(len(everybody), top=top, fraction=fraction)
+    masked = [remove_names(person) for person in everybody]
     embedding = named or embedder(str(embed), seed=seed)
-    vectors = _embedded(embedding, everybody, path)
-    tags = np.array([remove_names(p).tag_count for p in everybody])
-    everybody, vectors, tags = _with_tags(everybody, vectors, tags, log)
-    wanted = min(wanted, wanted_pairs(len(everybody), fraction=1.0))
-    found = hard_pairs(vectors, tags, top=wanted)
+    vectors = _embedded(embedding, masked, path)
+    found = hard_pairs(vectors, np.array([profile.tag_count for profile in masked]), top=wanted)
     log.remove_many("pairs", "below the cut", found.n_pairs - len(found))
     log.count("pairs", kept=len(found))
     meta = {"options": options, **_facts(found, embedding, everybody)}
@@ -111,20 +109,21 @@ def make_pairs(
     return _lines(path, found, log, meta)
 
 
-def _with_tags(
-    everybody: list[Profile], vectors: np.ndarray, tags: np.ndarray, log: StageLog
-) -> tuple[list[Profile], np.ndarray, np.ndarray]:
+def _comparable(everybody: Sequence[Profile], log: StageLog) -> list[Profile]:
     """Without those whose attributes were nothing but their name."""
-    kept = tags > 0
-    for person in (p for p, keep in zip(everybody, kept, strict=True) if not keep):
-        log.remove("profiles", person.id, "no attributes but the name", person.name)
-    log.count("profiles", kept=int(kept.sum()))
-    return [p for p, keep in zip(everybody, kept, strict=True) if keep], vectors[kept], tags[kept]
+    kept = []
+    for person in everybody:
+        if remove_names(person).attributes:
+            kept.append(person)
+        else:
+            log.remove("profiles", person.id, "no attributes but the name", person.name)
+    log.count("profiles", kept=len(kept))
+    return kept
 
 
-def _embedded(embedding: Embedder, everybody: Sequence[Profile], path: Path) -> np.ndarray:
+def _embedded(embedding: Embedder, masked: Sequence[Profile], path: Path) -> np.ndarray:
     """The vectors, from the file beside the pairs if the texts and the embedder are the same."""
-    texts = [linearise(remove_names(person)) or "no attributes" for person in everybody]
+    texts = [linearise(profile) for profile in masked]
     mark = hashlib.sha256("\0".join((embedding.name, *texts)).encode()).hexdigest()
     cache = path.with_suffix(".embeddings.npz")
     if cache.exists():

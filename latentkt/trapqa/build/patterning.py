@@ -1,4 +1,4 @@
-"""The pattern file of a set of people: how each key (a person) and each task (a relation, a topic) is written in text."""
+"""The pattern file of a set of people: how each key (a person) and each task (a relation, a topic) is written."""
 
 from __future__ import annotations
 

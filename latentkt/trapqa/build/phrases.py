@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 from latentkt.trapqa.build.places import written
@@ -22,8 +22,9 @@ __all__ = ["Phrase", "Phrases", "Shape"]
 Shape = Literal["topic", "field", "institution", "award", "person", "place", "role", "plain"]
 _MAX_WORDS = 8
 _BLANK = {
-    "physics", "science", "mathematics", "chemistry", "philosophy", "astronomy", "engineering", "ussr", "research",
-    "cft correspondence", "theory", "scientist", "professor", "author", "experiment", "book", "invention", "discovery", "teaching", "writing",
+    "astronomy", "author", "book", "cft correspondence", "chemistry", "discovery", "engineering", "experiment",
+    "invention", "mathematics", "philosophy", "physics", "professor", "research", "science", "scientist",
+    "teaching", "theory", "ussr", "writing",
 }  # fmt: skip
 _PERSONS = {"physicist": "physics", "mathematician": "mathematics", "chemist": "chemistry", "astronomer": "astronomy",
             "philosopher": "philosophy", "engineer": "engineering", "astrophysicist": "astrophysics",
@@ -42,17 +43,20 @@ _INSTITUTION = re.compile(
 _WITH_ARTICLE = re.compile(
     r"^(?:Royal|Imperial Academy|Technical University|Free University|Open University|Humboldt University|"
     r"Ludwig Maximilian University|Jagiellonian University|Perimeter|Collège|École)\b|"
-    r"^(?:[\w.'’-]+ ){0,4}(?:University|Institute|Academy|School|Laboratory|Observatory|Institution|College|Conservatory|"
-    r"Center|Centre|Polytechnic) (?:of|for|in)\b|\b(?:Institute|Observatory|Conservatory|Laboratory|Academy|Center|Centre)$"
+    r"^(?:[\w.'’-]+ ){0,4}(?:University|Institute|Academy|School|Laboratory|Observatory|Institution|College|"
+    r"Conservatory|Center|Centre|Polytechnic) (?:of|for|in)\b|"
+    r"\b(?:Institute|Observatory|Conservatory|Laboratory|Academy|Center|Centre)$"
 )
 _AWARD = re.compile(r"\b(?:Medal|Prize|Award|Fellowship|Lectureship|Medallion)(?: (?:of|in|for|and) .+)?$")
-_COUNT_HEADS = set(
-    "effect mechanism boson condensate project principle equation group paradox model theorem constant experiment "
-    "relation transform function matrix tensor problem conjecture bomb transition telescope cyclotron laser maser "
-    "electron neutrino positron proton neutron transistor tokamak atom system method formula scale diagram number "
-    "distribution approximation interpretation postulate shift microscope counter chamber detector "
-    "force field limit hypothesis potential process formalism cycle sphere lattice criterion ratio operator gauge invariant".split()
-)
+_COUNT_HEADS = {
+    "effect", "mechanism", "boson", "condensate", "project", "principle", "equation", "group", "paradox", "model",
+    "theorem", "constant", "experiment", "relation", "transform", "function", "matrix", "tensor", "problem",
+    "conjecture", "bomb", "transition", "telescope", "cyclotron", "laser", "maser", "electron", "neutrino",
+    "positron", "proton", "neutron", "transistor", "tokamak", "atom", "system", "method", "formula", "scale",
+    "diagram", "number", "distribution", "approximation", "interpretation", "postulate", "shift", "microscope",
+    "counter", "chamber", "detector", "force", "field", "limit", "hypothesis", "potential", "process", "formalism",
+    "cycle", "sphere", "lattice", "criterion", "ratio", "operator", "gauge", "invariant",
+}  # fmt: skip
 _MASS = re.compile(
     r"(?:ity|ics|ism|ence|ance|logy|graphy|metry|theory|physics|mechanics|radiation|fission|fusion|gravity|relativity|"
     r"emission|absorption|diffraction|scattering|symmetry|entropy|turbulence|magnetism|light|energy|matter|[^s]s|waves|"
@@ -102,7 +106,7 @@ class Phrases:
             "role": lambda value: Phrase(f"{'an' if value[:1].lower() in 'aeiou' else 'a'} {self._cased(value)}"),
             "plain": Phrase,
         }
-        self.of = lru_cache(maxsize=None)(self._of)
+        self.of = cache(self._of)
 
     def _of(self, value: str, shape: Shape) -> Phrase:
         """The words for a value of that shape."""
@@ -150,7 +154,7 @@ class Phrases:
         """How a phrase is written inside sentences, and how often "the" stands before it."""
         return self._occurrences(value.lower())
 
-    @lru_cache(maxsize=None)  # noqa: B019  # one object a construction, as long-lived as its cache
+    @cache  # noqa: B019  # one object a construction, as long-lived as its cache
     def _occurrences(self, wanted: str) -> tuple[Counter[str], int]:
         forms: Counter[str] = Counter()
         articles = 0

@@ -17,20 +17,21 @@ PLACES = ("birth_place", "place_of_birth", "birth_city", "birthplace")
 """Attributes that hold places of birth."""
 CITIES: dict[str, tuple[str, ...]] = {
     "Amsterdam": (), "Athens": (), "Baku": (), "Baltimore": (), "Barcelona": (), "Basel": (), "Belgrade": (),
-    "Berlin": (), "Bern": (), "Birmingham": ("Birmingham, England",), "Bologna": (), "Boston": ("Boston, Massachusetts",),
-    "Brussels": (), "Bucharest": (), "Budapest": (), "Buenos Aires": (), "Cairo": (), "Chicago": ("Chicago, Illinois",),
-    "Copenhagen": (), "Dresden": (), "Dublin": (), "Düsseldorf": (), "Edinburgh": (), "Florence": (),
-    "Frankfurt": ("Frankfurt am Main",), "Geneva": (), "Glasgow": (), "Göttingen": (), "Graz": (), "Hamburg": (),
-    "Helsinki": (), "Istanbul": (), "Kiev": ("Kyiv",), "Kraków": ("Cracow",), "Kyoto": (), "Leiden": (), "Leipzig": (),
-    "Lisbon": (), "Liverpool": (), "London": ("London, England",), "Los Angeles": ("Los Angeles, California",),
-    "Lyon": (), "Madrid": (), "Manchester": ("Manchester, England",), "Melbourne": (), "Milan": (), "Montreal": (),
-    "Moscow": (), "Mumbai": ("Bombay",), "Munich": (), "Naples": (), "New Haven": ("New Haven, Connecticut",),
+    "Berlin": (), "Bern": (), "Birmingham": ("Birmingham, England",), "Bologna": (),
+    "Boston": ("Boston, Massachusetts",), "Brussels": (), "Bucharest": (), "Budapest": (), "Buenos Aires": (),
+    "Cairo": (), "Chicago": ("Chicago, Illinois",), "Copenhagen": (), "Dresden": (), "Dublin": (), "Düsseldorf": (),
+    "Edinburgh": (), "Florence": (), "Frankfurt": ("Frankfurt am Main",), "Geneva": (), "Glasgow": (),
+    "Göttingen": (), "Graz": (), "Hamburg": (), "Helsinki": (), "Istanbul": (), "Kiev": ("Kyiv",),
+    "Kraków": ("Cracow",), "Kyoto": (), "Leiden": (), "Leipzig": (), "Lisbon": (), "Liverpool": (),
+    "London": ("London, England",), "Los Angeles": ("Los Angeles, California",), "Lyon": (), "Madrid": (),
+    "Manchester": ("Manchester, England",), "Melbourne": (), "Milan": (), "Montreal": (), "Moscow": (),
+    "Mumbai": ("Bombay",), "Munich": (), "Naples": (), "New Haven": ("New Haven, Connecticut",),
     "New York City": ("New York City, New York", "New York, New York"), "Nuremberg": (), "Odessa": (), "Osaka": (),
     "Oslo": ("Christiania",), "Paris": ("Paris, France",), "Philadelphia": ("Philadelphia, Pennsylvania",),
     "Pittsburgh": ("Pittsburgh, Pennsylvania",), "Prague": (), "Riga": (), "Rome": (), "Rotterdam": (),
-    "Saint Petersburg": ("St. Petersburg", "Leningrad"), "San Francisco": ("San Francisco, California",), "Shanghai": (),
-    "Stockholm": (), "Stuttgart": (), "Sydney": (), "Tbilisi": (), "The Hague": (), "Tokyo": (), "Toronto": (),
-    "Trieste": (), "Turin": (), "Utrecht": (), "Venice": (), "Vienna": (), "Vilnius": (), "Warsaw": (),
+    "Saint Petersburg": ("St. Petersburg", "Leningrad"), "San Francisco": ("San Francisco, California",),
+    "Shanghai": (), "Stockholm": (), "Stuttgart": (), "Sydney": (), "Tbilisi": (), "The Hague": (), "Tokyo": (),
+    "Toronto": (), "Trieste": (), "Turin": (), "Utrecht": (), "Venice": (), "Vienna": (), "Vilnius": (), "Warsaw": (),
     "Zürich": ("Zurich",),
 }  # fmt: skip
 """City -> other ways to write it."""
@@ -40,10 +41,11 @@ _COUNTRIES = {
         "Soviet Union", "Ottoman Empire", "United Kingdom", "Holy Roman Empire", "Dutch Republic", "Kingdom of Hungary",
     ),
     "": (
-        "Argentina", "Australia", "Austria", "Austria-Hungary", "Belgium", "Brazil", "British India", "Bulgaria", "Canada",
-        "China", "Denmark", "Egypt", "England", "Finland", "France", "Germany", "Greece", "Hungary", "India", "Iran",
-        "Ireland", "Israel", "Italy", "Japan", "Mexico", "New Zealand", "Norway", "Pakistan", "Poland", "Portugal",
-        "Romania", "Russia", "Scotland", "South Africa", "Spain", "Sweden", "Switzerland", "Turkey", "Wales",
+        "Argentina", "Australia", "Austria", "Austria-Hungary", "Belgium", "Brazil", "British India", "Bulgaria",
+        "Canada", "China", "Denmark", "Egypt", "England", "Finland", "France", "Germany", "Greece", "Hungary",
+        "India", "Iran", "Ireland", "Israel", "Italy", "Japan", "Mexico", "New Zealand", "Norway", "Pakistan",
+        "Poland", "Portugal", "Romania", "Russia", "Scotland", "South Africa", "Spain", "Sweden", "Switzerland",
+        "Turkey", "Wales",
     ),
 }  # fmt: skip
 _LARGER = re.compile(
@@ -70,10 +72,11 @@ def written(place: str) -> str | None:
 
 
 def cities_of(profile: Profile) -> set[str]:
-    """The listed cities among a profile's places of birth; more than one, or one beside an unknown place, settles nothing.
+    """The listed cities among a profile's places of birth; none where another place stands beside them that is unknown.
 
-    Countries, states and empires may stand beside a city, and longer forms of it ("Vienna, Austria"). Any other place may
-    be where the person was really born (Mineola beside New York City), so then the set is empty.
+    Countries, states and empires may stand beside a city, and longer forms of it ("Vienna, Austria"). Any other place
+    may be where the person was really born (Mineola beside New York City), so then the set is empty. Two cities settle
+    nothing either, which the caller sees.
 
     Example:
         >>> cities_of(Profile("Q1", "Ann", attributes={"birth_place": ("Bombay", "India")}))

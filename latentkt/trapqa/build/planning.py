@@ -1,18 +1,19 @@
-"""Which question is asked of which pair: plans, and a choice among them that gives nothing away.
+"""Which question is asked of which pair: twins of plans, and a coin that picks one of each.
 
-A plan names the decisive statement, its polarity, and which of the two people it leaves. In a negated plan the shortcut
-is the one of whom the statement holds, because text that names that person together with the relation is to be expected.
-In an affirmed plan it is the one who is written about more, because the description, which fits both, points there.
-The choice takes the families in turn, both polarities of each, and keeps everybody right as often as wrong.
+A statement that holds of one of two people gives two questions with the same words but for the constraint: denied, it
+leaves the one of whom it does not hold; affirmed, the other. Twins are made where both are traps. Denied, the shortcut
+is the one of whom the statement holds, because text that names that person with the relation is to be expected.
+Affirmed, it is the other one, who must then be written about at least as much, because the description fits both.
+Which twin becomes the question is a coin of its own, so names and description say nothing about the answer.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from latentkt.errors import InputError
 from latentkt.trapqa.build.facts import Fact, Facts, suits
@@ -22,9 +23,10 @@ from latentkt.trapqa.build.places import PLACES
 from latentkt.trapqa.build.profiles import Profile, latin, year_of
 from latentkt.trapqa.build.statements import Decision, Statement, decide, statements_for
 
-__all__ = ["Plan", "choose", "plans_for"]
+__all__ = ["Plan", "Twins", "choose", "plans_for"]
 
 STAGE = "plans"
+T = TypeVar("T")
 _TELLING = 0.1
 _MAX_FACTS = 3
 _LIFE = ("born", "died")
@@ -45,6 +47,7 @@ class Plan:
         verified: False where only the incompleteness of a profile separates the two.
         place: Where the constraint stands in the sentence.
         asked: Whether yes to a probe question means that the statement holds.
+        topic: The words for an attribute's value, where the statement is about one.
     """
 
     pair: int
@@ -57,11 +60,16 @@ class Plan:
     verified: bool = True
     place: Literal["first", "last"] = "last"
     asked: bool = True
+    topic: str | None = None
 
     @property
     def name(self) -> str:
         """The pair, for logs."""
         return f"{self.correct.name} | {self.shortcut.name}"
+
+
+Twins = tuple[Plan, Plan]
+"""The negated and the affirmed question of one statement; what is right in one is the shortcut in the other."""
 
 
 def plans_for(
@@ -71,8 +79,8 @@ def plans_for(
     log: StageLog,
     *,
     attributes: Sequence[str] = (),
-) -> list[Plan]:
-    """All plans of all pairs; pairs that give none go into the log with the reason.
+) -> list[Twins]:
+    """All twins of all pairs; pairs that give none go into the log with the reason.
 
     Args:
         pairs: Pairs of people, best first.
@@ -81,7 +89,7 @@ def plans_for(
         log: Gets the removals (stage `plans`, whose unit is the pair).
         attributes: Attributes whose absence is taken as false; such plans are marked as not verified.
     """
-    found: list[Plan] = []
+    found: list[Twins] = []
     kept = 0
     for rank, (one, other) in enumerate(pairs, start=1):
         name = f"{one.name} | {other.name}"
@@ -90,7 +98,7 @@ def plans_for(
             continue
         shared = facts.shared(one, other)
         described = [*shared, *_centuries(one, other, facts)]
-        made, undecided, separated = _plans(rank, one, other, described, lists, attributes, len(facts.profiles))
+        made, undecided, separated = _plans(rank, one, other, described, lists, attributes, facts)
         if made:
             found += made
             kept += 1
@@ -116,10 +124,10 @@ def _plans(
     shared: Sequence[Fact],
     lists: Sequence[ClosedList],
     attributes: Sequence[str],
-    total: int,
-) -> tuple[list[Plan], list[str], bool]:
-    """The plans of a pair, why statements were not decided, and whether any statement separates the two."""
-    made: list[Plan] = []
+    facts: Facts,
+) -> tuple[list[Twins], list[str], bool]:
+    """The twins of a pair, why statements were not decided, and whether any statement separates the two."""
+    made: list[Twins] = []
     separated = False
     undecided: list[str] = []
     for statement in statements_for(one, other, lists, attributes):
@@ -134,26 +142,32 @@ def _plans(
         if decisions[0].truth == decisions[1].truth:
             continue
         separated = True
-        if _telling(said, total):
-            made += _both_polarities(rank, (one, other), statement, decisions, said, verified)
+        if _telling(said, len(facts.profiles)):
+            topic = facts.words(statement.attribute, str(statement.value)) if statement.attribute else ""
+            if topic is not None:
+                made += _twins(rank, (one, other), statement, decisions, said, verified, topic or None)
     return made, undecided, separated
 
 
-def _both_polarities(
+def _twins(
     rank: int,
     people: tuple[Profile, Profile],
     statement: Statement,
     decisions: Sequence[Decision],
     said: Sequence[Fact],
     verified: bool,
-) -> Iterator[Plan]:
+    topic: str | None,
+) -> Iterator[Twins]:
     holds = 0 if decisions[0].truth else 1
     true, false = people[holds], people[1 - holds]
+    if true.fame is not None and false.fame is not None and false.fame < true.fame:
+        return
     whys = decisions[holds].why, decisions[1 - holds].why
     facts = tuple(said[:_MAX_FACTS])
-    yield Plan(rank, false, true, statement, "negated", (whys[1], whys[0]), facts, verified)
-    if true.fame is None or false.fame is None or false.fame >= true.fame:
-        yield Plan(rank, true, false, statement, "affirmed", whys, facts, verified)
+    yield (
+        Plan(rank, false, true, statement, "negated", (whys[1], whys[0]), facts, verified, topic=topic),
+        Plan(rank, true, false, statement, "affirmed", whys, facts, verified, topic=topic),
+    )
 
 
 def _fitting(shared: Sequence[Fact], statement: Statement) -> list[Fact]:
@@ -189,14 +203,23 @@ def _centuries(one: Profile, other: Profile, facts: Facts) -> Iterator[Fact]:
 
 
 def choose(
-    plans: Sequence[Plan], log: StageLog, *, seed: int, limit: int | None = None, per_person: int = 8, per_pair: int = 2
+    twins: Sequence[Twins],
+    log: StageLog,
+    *,
+    seed: int,
+    limit: int | None = None,
+    per_person: int = 8,
+    per_pair: int = 2,
 ) -> list[Plan]:
-    """Choose plans that are balanced, and deal out the place of the constraint and the sense of the probe questions.
+    """Choose twins by families in turn, and draw one of each; half of a family's questions are negated.
+
+    The place of the constraint and the sense of the probe questions are dealt out as well, each of their four ways for
+    a quarter of the questions of a family and polarity.
 
     Args:
-        plans: All plans.
-        log: Gets what is left over (stage `choice`).
-        seed: Of the order in which equals are taken.
+        twins: All twins.
+        log: Gets what is left over (stage `choice`, whose unit is the statement).
+        seed: Of all that is drawn.
         limit: At most so many.
         per_person: In how many questions one person may stand.
         per_pair: How many questions one pair may give, of different families.
@@ -207,97 +230,65 @@ def choose(
     if min(per_person, per_pair, 1 if limit is None else limit) < 1:
         raise InputError("a bound of the choice is wrong", expected="1 or more", found=(limit, per_person, per_pair))
     rng = random.Random(f"choice {seed}")
-    cells: dict[tuple[str, str], list[Plan]] = defaultdict(list)
-    for plan in plans:
-        cells[plan.statement.family, plan.polarity].append(plan)
-    for cell in cells.values():
-        rng.shuffle(cell)
-    choice = _Choice(per_person, per_pair)
-    while limit is None or len(choice.taken) < limit:
-        before = len(choice.taken)
-        for family in sorted({family for family, _ in cells}):
-            two = [choice.best(cells.get((family, polarity), [])) for polarity in ("negated", "affirmed")]
-            if all(two) and (limit is None or len(choice.taken) + 2 <= limit):
-                choice.take_both(cells, family)
-        if len(choice.taken) == before:
-            break
-    chosen = _dealt(choice.taken, rng)
-    log.remove_many("choice", "left over by the balance", len(plans) - len(chosen))
+    families: dict[str, list[Twins]] = defaultdict(list)
+    for pair in twins:
+        families[pair[0].statement.family].append(pair)
+    for family in families.values():
+        rng.shuffle(family)
+    taken = _taken(families, limit, per_person, per_pair)
+    chosen = [plan for name in sorted(taken) for plan in _dealt(taken[name], rng)]
+    rng.shuffle(chosen)
+    log.remove_many("choice", "left over by the bounds", len(twins) - len(chosen))
     log.count("choice", kept=len(chosen))
     return chosen
 
 
-class _Choice:
-    """What is taken, and how the balance stands."""
-
-    def __init__(self, per_person: int, per_pair: int) -> None:
-        self.per_person, self.per_pair = per_person, per_pair
-        self.taken: list[Plan] = []
-        self.ids: set[int] = set()
-        self._balance: Counter[str] = Counter()
-        self._used: Counter[str] = Counter()
-        self._pairs: dict[int, set[str]] = defaultdict(set)
-
-    def best(self, cell: list[Plan]) -> Plan | None:
-        """The first plan of a cell that may be taken and mends the balance most."""
-        allowed = [plan for plan in cell if self._allows(plan)]
-        return min(allowed, key=self._tilt, default=None)
-
-    def take_both(self, cells: dict[tuple[str, str], list[Plan]], family: str) -> None:
-        """One plan of either polarity, or none."""
-        taken = []
-        for polarity in ("negated", "affirmed"):
-            plan = self.best(cells[family, polarity])
-            if plan is None:
+def _taken(
+    families: Mapping[str, Sequence[Twins]], limit: int | None, per_person: int, per_pair: int
+) -> dict[str, list[Twins]]:
+    """The first twins of each family that the bounds allow, one family after the other, round by round."""
+    taken: dict[str, list[Twins]] = defaultdict(list)
+    people: Counter[str] = Counter()
+    used: dict[int, set[str]] = defaultdict(set)
+    queues = {name: iter(families[name]) for name in sorted(families)}
+    while queues and (limit is None or sum(map(len, taken.values())) < limit):
+        for name in list(queues):
+            if limit is not None and sum(map(len, taken.values())) >= limit:
                 break
-            self._take(plan, 1)
-            taken.append(plan)
-        if len(taken) < 2:
-            for plan in taken:
-                self._take(plan, -1)
-
-    def _tilt(self, plan: Plan) -> tuple[int, int]:
-        tilt = self._balance[plan.correct.id] - self._balance[plan.shortcut.id]
-        return tilt, self._used[plan.correct.id] + self._used[plan.shortcut.id]
-
-    def _allows(self, plan: Plan) -> bool:
-        people = plan.correct.id, plan.shortcut.id
-        return (
-            self._balance[people[0]] <= 0
-            and self._balance[people[1]] >= 0
-            and max(self._used[person] for person in people) < self.per_person
-            and len(self._pairs[plan.pair]) < self.per_pair
-            and plan.statement.family not in self._pairs[plan.pair]
-        )
-
-    def _take(self, plan: Plan, sign: int) -> None:
-        for person, change in ((plan.correct.id, 1), (plan.shortcut.id, -1)):
-            self._balance[person] += sign * change
-            self._used[person] += sign
-        if sign > 0:
-            self.taken.append(plan)
-            self.ids.add(id(plan))
-            self._pairs[plan.pair].add(plan.statement.family)
-        else:
-            self.taken.remove(plan)
-            self.ids.discard(id(plan))
-            self._pairs[plan.pair].discard(plan.statement.family)
+            for twins in queues[name]:
+                plan = twins[0]
+                both = plan.correct.id, plan.shortcut.id
+                full = max(people[person] for person in both) >= per_person
+                if not full and name not in used[plan.pair] and len(used[plan.pair]) < per_pair:
+                    taken[name].append(twins)
+                    people.update(both)
+                    used[plan.pair].add(name)
+                    break
+            else:
+                del queues[name]
+    return taken
 
 
-def _dealt(taken: Sequence[Plan], rng: random.Random) -> list[Plan]:
-    """Each of the four ways (place, sense of the probes) for a quarter of the plans of a family and polarity."""
-    ways: list[tuple[Literal["first", "last"], bool]] = [
-        ("last", True),
-        ("first", False),
-        ("last", False),
-        ("first", True),
-    ]
-    turn: Counter[tuple[str, str]] = Counter()
-    start = {key: rng.randrange(4) for key in sorted({(p.statement.family, p.polarity) for p in taken})}
-    dealt = []
-    for plan in taken:
-        key = plan.statement.family, plan.polarity
-        place, asked = ways[(start[key] + turn[key]) % 4]
-        turn[key] += 1
-        dealt.append(replace(plan, place=place, asked=asked))
+_WAYS: tuple[tuple[Literal["first", "last"], bool], ...] = (
+    ("last", True), ("first", False), ("last", False), ("first", True)
+)  # fmt: skip
+
+
+def _dealt(twins: Sequence[Twins], rng: random.Random) -> Iterator[Plan]:
+    """One of each two twins, either polarity for half of them, and the four ways for a quarter of each half."""
+    coins = [index % 2 for index in range(len(twins))]
+    if len(coins) % 2:
+        coins[-1] = rng.randrange(2)
+    rng.shuffle(coins)
+    ways = {coin: _shuffled(_WAYS, coins.count(coin), rng) for coin in (0, 1)}
+    for pair, coin in zip(twins, coins, strict=True):
+        place, asked = ways[coin].pop()
+        yield replace(pair[coin], place=place, asked=asked)
+
+
+def _shuffled(ways: Sequence[T], n: int, rng: random.Random) -> list[T]:
+    """The ways, each as often as the others (or once more), in a drawn order."""
+    start = rng.randrange(len(ways))
+    dealt = [ways[(start + index) % len(ways)] for index in range(n)]
+    rng.shuffle(dealt)
     return dealt

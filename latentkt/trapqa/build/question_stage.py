@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latentkt.errors import InputError
+from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.drafting import write_with_model
 from latentkt.trapqa.build.facts import Fact, Facts
 from latentkt.trapqa.build.lists import ClosedList
@@ -95,8 +96,8 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
     found = load_pairs(pairs)
     wordings = {**WORDINGS, **options.wordings}
     facts = Facts(found.everybody, wordings)
-    plans = plans_for(found.pairs, facts, options.lists, found.log, attributes=options.unverified)
-    chosen = choose(plans, found.log, seed=options.seed, limit=options.limit, per_person=options.per_person)
+    twins = plans_for(found.pairs, facts, options.lists, found.log, attributes=options.unverified)
+    chosen = choose(twins, found.log, seed=options.seed, limit=options.limit, per_person=options.per_person)
     style = Style(options.noun, options.aspect, str(found.meta["options"]["source"]))
     writer = Writer(style, options.lists, seed=options.seed, wordings=wordings)
     items = _written(chosen, writer, found, options, path)
@@ -105,8 +106,6 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
     if options.checker is not None:
         journal = path.with_suffix(".checked.jsonl")
         proved = review(proved, options.checker, found.log, seed=options.seed, retries=options.retries, journal=journal)
-    from latentkt.trapqa.build.artefacts import artefact_tests
-
     tests = artefact_tests(proved)
     written = write_items(
         proved,
@@ -161,21 +160,20 @@ def _sources(found: PairFile, options: QuestionOptions) -> list[Source]:
 def _how(found: PairFile, options: QuestionOptions, facts: Facts) -> list[str]:
     meta = found.meta
     unusable = ", ".join(f"{name}: {why} ({n})" for (name, why), n in facts.unusable.most_common(6))
+    writer = "templates" if options.model is None else str(options.model)
+    checker = "none" if options.checker is None else str(options.checker)
+    assumed = f", but for {', '.join(options.unverified)}, as asked for" if options.unverified else ""
     return [
         f"Pairs: the top {meta['pairs']} of {meta['all_pairs']:,} pairs of {meta['people']} people "
         f"({100 * meta['fraction']:.4g} %) by Equation 1 of arXiv 2607.00447, lambda {meta['median_tag_count']:g}, "
         f"embedding {meta['embedding']}.",
-        f"Questions: {'templates' if options.model is None else str(options.model)}, seed {options.seed}; second opinion: "
-        f"{'none' if options.checker is None else str(options.checker)}. A description of attributes that both people have, "
-        "then one constraint that holds of exactly one. Closed lists decide awards, dates of both people decide years, two "
-        "cities that exclude each other decide places of birth; what a profile does not say decides nothing"
-        + (
-            f", but for {', '.join(options.unverified)}, as asked for (`verified` false)."
-            if options.unverified
-            else "."
-        ),
-        "Which person is the shortcut is a hypothesis with its reason in `source`: in negated items the one of whom the "
-        "denied relation holds, in affirmed ones the one who is written about more. Count the paths in a corpus.",
+        f"Questions: {writer}, seed {options.seed}; second opinion: {checker}. A description of attributes that both "
+        "people have, then one constraint that holds of exactly one. Closed lists decide awards, dates of both people "
+        "decide years, two cities that exclude each other decide places of birth; what a profile does not say decides "
+        f"nothing{assumed}.",
+        "Which person is the shortcut is a hypothesis with its reason in `source`: in negated items the one of whom "
+        "the denied relation holds, in affirmed ones the other, who is written about at least as much. Count the paths "
+        "in a corpus. Every statement could be denied or affirmed, with opposite answers; which it is was drawn.",
         f"Shared values that were not used in sentences, of all pairs: {unusable or 'none'}.",
     ]
 

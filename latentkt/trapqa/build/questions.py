@@ -127,10 +127,14 @@ class Writer:
 
     def constraint(self, plan: Plan, clause: Clause) -> str:
         """The decisive clause, with its marks."""
-        topic = said(plan.statement, clause.topic, self.wordings)
+        topic = said(plan.statement, clause.topic, self.wordings, plan.topic)
         marked = topic if plan.polarity == "affirmed" else f"[[shortcut: {topic}]]"
         mark = f"[[constraint: {clause.yes if plan.polarity == 'affirmed' else clause.no}]]"
-        return said(plan.statement, clause.text, self.wordings).replace("{topic}", marked).replace("{mark}", mark)
+        return (
+            said(plan.statement, clause.text, self.wordings, plan.topic)
+            .replace("{topic}", marked)
+            .replace("{mark}", mark)
+        )
 
     def _swap(self, plan: Plan, clause: Clause) -> dict[str, str]:
         return {"constraint": clause.no if plan.polarity == "affirmed" else clause.yes}
@@ -199,7 +203,7 @@ class Writer:
 
     def _probes(self, plan: Plan, rng: random.Random) -> list[dict[str, Any]]:
         holds, fails = self._least(QUESTIONS[plan.statement.kind], rng, "probe")
-        question = said(plan.statement, holds if plan.asked else fails, self.wordings)
+        question = said(plan.statement, holds if plan.asked else fails, self.wordings, plan.topic)
         asserted = plan.polarity == "affirmed"
         return [
             {"role": role, "text": question.replace("{name}", person.name), "answer": truth == plan.asked}
@@ -211,8 +215,8 @@ class Writer:
 
     def _sources(self, plan: Plan) -> list[str]:
         cue = {
-            "negated": f"the relation that is denied holds of {plan.shortcut.name}, so text that names this person with it "
-            "is to be expected",
+            "negated": f"the relation that is denied holds of {plan.shortcut.name}, so text that names this person "
+            "with it is to be expected",
             "affirmed": f"the description fits both, and {plan.shortcut.name} is written about at least as much "
             f"({_fame(plan.shortcut)} against {_fame(plan.correct)})",
         }

@@ -32,7 +32,7 @@ _ENTITY = "http://www.wikidata.org/entity/"
 
 
 def read_profiles(path: str | Path, fields: Mapping[str, str] | None = None) -> list[Profile]:
-    """Read profiles of one file.
+    r"""Read profiles of one file.
 
     Args:
         path: `.json` (SPARQL results), `.jsonl`, `.csv` or `.tsv`.
@@ -47,7 +47,7 @@ def read_profiles(path: str | Path, fields: Mapping[str, str] | None = None) -> 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "people.csv")
-        ...     _ = file.write_text("qid,name,award\\nQ1,Ann,Medal\\nQ1,Ann,Prize\\n")
+        ...     _ = file.write_text("qid,name,award\nQ1,Ann,Medal\nQ1,Ann,Prize\n")
         ...     read_profiles(file)[0].attributes
         {'award': ('Medal', 'Prize')}
     """

@@ -101,7 +101,8 @@ def _objection(verdict: Verdict, correct: str) -> str | None:
     if not (verdict.description_fits_first and verdict.description_fits_second):
         return "model: the description does not fit both"
     if verdict.leaves != correct:
-        return f"model: it leaves {verdict.leaves if verdict.leaves in ('both', 'neither', 'unknown') else 'the other one'}"
+        left = "the other one" if verdict.leaves in ("first", "second") else verdict.leaves
+        return f"model: it leaves {left}"
     if verdict.names_somebody:
         return "model: it names a candidate"
     return None if verdict.well_formed else "model: not well formed"
