@@ -65,7 +65,7 @@ def _configure_associations(parser: argparse.ArgumentParser) -> None:
         "strengths", metavar="STRENGTHS", help="a file of association strengths, as SWOW publishes them"
     )
     _output(parser, "SEEDS")
-    parser.add_argument("--words", choices=("auto", "builtin"), default="auto", help="auto (default): spaCy, WordNet and "
+    parser.add_argument("--words", choices=("auto", "builtin"), default="auto", help="auto (default): spaCy, WordNet, "
                         "wordfreq where installed; builtin: the same everywhere")  # fmt: skip
     parser.add_argument("--min-strength", type=float, default=0.08, metavar="S", help="weakest shortcut; default 0.08")
     parser.add_argument("--high-zipf", type=float, default=6.5, metavar="Z", help="no words more frequent; default 6.5")
@@ -79,8 +79,8 @@ def _configure_scenarios(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--perturb", nargs="+", default=[], choices=("names", "distances", "order", "levels"),
                         help="also write perturbed versions")  # fmt: skip
     parser.add_argument("--limit", type=int, metavar="N", help="at most N items before perturbation")
-    parser.add_argument("--per-response", type=int, default=12, metavar="N", help="scenes of a family that may offer the "
-                        "same response; default 12")  # fmt: skip
+    parser.add_argument("--per-response", type=int, default=12, metavar="N", help="scenes of a family that may "
+                        "offer the same response; default 12")  # fmt: skip
     parser.add_argument("--model", help="a model of inspect-ai writes further scenes")
     parser.add_argument("--per-family", type=int, default=10, metavar="N", help="scenes it is asked for; default 10")
     parser.add_argument("--checker", help="a model of inspect-ai gives a second opinion on each item")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from latentkt.trapqa.build.artefact_classifier import Folding
 from latentkt.trapqa.clauses import fold
 from latentkt.trapqa.items import ItemSet, TrapItem
 from latentkt.trapqa.running.questions import seeded_order
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["ArtefactReport", "ArtefactTest", "artefact_tests"]
 
@@ -159,7 +162,7 @@ def _habit(name: str, tried: Tried, level: float, rng: np.random.Generator) -> A
 
 
 def _shares(
-    items: Sequence[TrapItem], right: Sequence[float], level: float, rng: np.random.Generator
+    items: Sequence[TrapItem], right: ArrayLike, level: float, rng: np.random.Generator
 ) -> tuple[Interval, Interval]:
     """The share right at 95 % and at the deciding level; ties (one half) are decided by coins."""
     values = np.asarray(right, dtype=float)

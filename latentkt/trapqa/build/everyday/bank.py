@@ -150,7 +150,9 @@ class Bank:
         names = set(Association.__slots__)
         for number, row in lines[1:]:
             try:
-                fields = {n: tuple(v) if isinstance(v, list) else v for n, v in row.items() if n in names}
+                fields: dict[str, Any] = {
+                    n: tuple(v) if isinstance(v, list) else v for n, v in row.items() if n in names
+                }
                 association = Association(**fields)
             except TypeError as error:
                 raise DataError(f"{path}, line {number}: not an association", found=error) from error

@@ -1,4 +1,4 @@
-"""From scenes to items: the cue of one side, the constraint of the other, and the constraint of the first as control."""
+"""From scenes to items: the cue of one side, the constraint of the other; the control has the first side's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from latentkt.trapqa.build.everyday.seeds import Seed
 from latentkt.trapqa.build.log import StageLog
 from latentkt.trapqa.items import Polarity, TrapItem
 
-__all__ = ["Recipe", "compose", "recipes", "trimmed"]
+__all__ = ["Order", "Recipe", "compose", "places_of", "recipes", "trimmed"]
 
 Order = Literal["cue_first", "constraint_first"]
 _PLACE = re.compile(r"\{(person|woman|man|distance)=([^{}]+)\}")
@@ -113,7 +113,7 @@ def compose(recipe: Recipe, bank: Bank, *, source: str) -> TrapItem:
     text, swapped = _texts(recipe)
     each = recipe.association
     return mark_item(
-        id=recipe.base + (f"-{recipe.level}" if recipe.level is not None else "") + (f"-{recipe.change}" if recipe.change else ""),
+        id="-".join(str(part) for part in (recipe.base, recipe.level, recipe.change) if part is not None),
         kind="action",
         family=recipe.family.name,
         aspect=scene.aspect,
@@ -128,7 +128,7 @@ def compose(recipe: Recipe, bank: Bank, *, source: str) -> TrapItem:
         paths={"correct": f"{_name(scene.which[other].word, bank)}:{_name(right.word, bank)}",
                "shortcut": f"{each.cue}:{each.response}"},
         source=[
-            f"Association: {each.cue} -> {each.response}, {each.count} of {each.n} people ({each.strength:.2f}), {source}.",
+            f"Association: {each.cue} -> {each.response}, {each.count} of {each.n} people, {source}.",
             f"Scene: {scene.source}.",
         ],
         meta=_meta(recipe, bank),
@@ -136,7 +136,7 @@ def compose(recipe: Recipe, bank: Bank, *, source: str) -> TrapItem:
 
 
 def _meta(recipe: Recipe, bank: Bank) -> dict[str, Any]:
-    scene, side, other = recipe.scene, recipe.side, OTHER[recipe.side]
+    scene, other = recipe.scene, OTHER[recipe.side]
     each = recipe.association
     return {
         **recipe.family.metadata,
@@ -177,9 +177,10 @@ def _texts(recipe: Recipe) -> tuple[str, str]:
 
 
 def _explicit(scene: Scene, level: int, which: Side) -> str:
-    """What the levels add behind the constraint: 1 a rule that holds in item and control, 2 what follows from the
-    constraint, 3 that the other option will not do.
-    """  # fmt: skip
+    """What the levels add behind the constraint.
+
+    1: a rule that holds in item and control; 2: what follows from the constraint; 3: that the other option will not do.
+    """
     added = [scene.levels["rule"]] if level == 1 else []
     if level >= 2:
         added.append(f"[[constraint: {scene.levels[f'so_{which}']}]]")

@@ -1,8 +1,9 @@
 """The eight families of everyday items and their scenes, as they stand in `families/*.toml`.
 
-A scene is two options, a cue for each, and two ways to fill its `{which}`: `for_a` leaves option a alone, `for_b` option
-b. So every scene gives two items that mirror each other: the cue of a with `for_b`, and the cue of b with `for_a`. What
-is the right option of one is the shortcut of the other, and so is every constraint: neither tells the answer.
+A scene is two options, a cue for each, and two ways to fill its `{which}`: `for_a` leaves option a alone, `for_b`
+option b. So every scene gives two items that mirror each other: the cue of a with `for_b`, and the cue of b with
+`for_a`. What is the right option of one is the shortcut of the other, and so is every constraint: neither tells the
+answer.
 
 Marks: `*word*` is the response in an option, the association cue in a cue sentence, the key in a constraint;
 `[words]` is the span of the cue; `{person=Ada}` and `{distance=half a mile}` are places for other names and distances.

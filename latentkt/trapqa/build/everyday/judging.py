@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from latentkt.trapqa.build.everyday.proof import without_halves
 from latentkt.trapqa.build.language import Failure, generate
@@ -67,7 +67,7 @@ def judge_items(
         retries: How often a reply of the wrong form is sent back.
         journal: Where answers are kept as they come.
     """
-    asked = [(item, which) for item in items for which in ("item", "control")]
+    asked: list[tuple[TrapItem, Which]] = [(item, which) for item in items for which in get_args(Which)]
     prompts = [_prompt(item, which, seed) for item, which in asked]
     replies = generate(model, prompts, Opinion, retries=retries, seed=seed, temperature=0.0, journal=journal)
     broken: dict[str, tuple[str, str]] = {}
@@ -94,10 +94,11 @@ def _problem(item: TrapItem, which: Which, reply: Opinion | Failure, seed: int) 
         return f"model: {reply.why}", reply.detail
     right = item.correct.text if item.right(which) == "correct" else item.shortcut.text
     wanted = "first" if _options(item, which, seed)[0] == right else "second"
+    leaves = reply.decides_for if reply.decides_for in ("both", "neither") else "the other"
     checks = {
-        f"model: the scene leaves {reply.decides_for if reply.decides_for in ('both', 'neither') else 'the other'}": reply.decides_for == wanted,
+        f"model: the scene leaves {leaves}": reply.decides_for == wanted,
         "model: not plausible": reply.plausible,
         "model: not well formed": reply.well_formed,
         "model: needs an expert": not reply.needs_expert,
-    }  # fmt: skip
+    }
     return next(((rule, reply.reason) for rule, holds in checks.items() if not holds), None)

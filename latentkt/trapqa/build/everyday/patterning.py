@@ -50,7 +50,18 @@ _SAME = {"foot": "foot", "scissors": "scissors", "cash": "cash", "music": "music
 _EXCLUDED = {
     "train": ("train of thought", "to train"),
     "foot": ("at the foot of", "foot of the"),
-    "saw": ("i saw", "he saw", "she saw", "we saw", "they saw", "you saw", "who saw", "and saw", "it saw", "i never saw"),
+    "saw": (
+        "i saw",
+        "he saw",
+        "she saw",
+        "we saw",
+        "they saw",
+        "you saw",
+        "who saw",
+        "and saw",
+        "it saw",
+        "i never saw",
+    ),
     "letter": ("to the letter", "letter of the law", "capital letter"),
     "home": ("home office", "home rule"),
     "work": ("work of art", "works of art"),
@@ -69,8 +80,8 @@ _EXCLUDED = {
 def patterns_for(items: Sequence[TrapItem], scenes: Iterable[Scene], bank: Bank) -> Patterns:
     """The patterns of the items' paths.
 
-    A key is written as the bank has it in its forms, and as it stands in its scene; an act in the forms of its verb, any
-    other task in singular and plural.
+    A key is written as the bank has it in its forms and as it stands in its scene, an association cue in the plural
+    too; an act in the forms of its verb, any other task in singular and plural.
 
     Args:
         items: Items with paths.
@@ -88,7 +99,9 @@ def patterns_for(items: Sequence[TrapItem], scenes: Iterable[Scene], bank: Bank)
         if item.paths is None:
             raise DataError(f"item {item.id!r} has no paths", expected="two paths")
         for key, task in (item.paths.correct, item.paths.shortcut):
-            keys.setdefault(key, sorted({key, *written.get(key, ()), *_plural(key, bank)}))
+            plural = _plural(key, bank) if key == item.meta["association"]["cue"] else []
+            forms = {*keys.get(key, ()), key, *written.get(key, ()), *bank.forms(key), *plural}
+            keys[key] = sorted(forms)
             tasks.setdefault(task, _task_forms(task, bank))
         pair = [item.paths.correct[0], item.paths.shortcut[0]]
         if pair[0] != pair[1] and pair not in pairs and pair[::-1] not in pairs:
@@ -115,10 +128,10 @@ def _task_forms(task: str, bank: Bank) -> list[str]:
 
 
 def _plural(word: str, bank: Bank) -> list[str]:
-    """The regular plural, where the bank or nothing else knows it as another word."""
-    if " " in word or word.endswith(("ing", "ed", "ly")):
+    """The regular plural, unless the bank takes it for another word."""
+    if " " in word or word.endswith(("ing", "ed", "ly", "s")):
         return []
-    if word.endswith(("s", "x", "ch", "sh")):
+    if word.endswith(("x", "ch", "sh")):
         plural = word + "es"
     elif word.endswith("y") and word[-2:-1] not in "aeiou":
         plural = word[:-1] + "ies"

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.trapqa.build.everyday.compose import Recipe, places_of
+from latentkt.trapqa.build.everyday.compose import Order, Recipe, places_of
 
 __all__ = ["Perturbation", "perturbed"]
 
@@ -29,9 +29,7 @@ OTHERS = {
 _OF = {"names": ("person", "woman", "man"), "distances": ("distance",)}
 
 
-def perturbed(
-    recipes: Sequence[Recipe], kinds: Sequence[Perturbation], rng: np.random.Generator
-) -> list[Recipe]:
+def perturbed(recipes: Sequence[Recipe], kinds: Sequence[Perturbation], rng: np.random.Generator) -> list[Recipe]:
     """The recipes with their perturbed versions behind them.
 
     Args:
@@ -59,14 +57,12 @@ def perturbed(
                 changed = tuple((name, _drawn(recipe, name, drawn, rng)) for name in sorted(places))
                 found.append(replace(recipe, places=changed, change=kind))
         if "order" in kinds:
-            other = "constraint_first" if recipe.order == "cue_first" else "cue_first"
+            other: Order = "constraint_first" if recipe.order == "cue_first" else "cue_first"
             found.append(replace(recipe, order=other, change="order"))
     return found
 
 
-def _drawn(
-    recipe: Recipe, place: str, drawn: dict[tuple[str, str, str], str], rng: np.random.Generator
-) -> str:
+def _drawn(recipe: Recipe, place: str, drawn: dict[tuple[str, str, str], str], rng: np.random.Generator) -> str:
     """One choice a scene, so that mirror images stay mirror images."""
     key = recipe.family.name, recipe.scene.id, place
     if key not in drawn:

@@ -1,4 +1,4 @@
-"""What every everyday item has to hold, by rule: the pull of its cue, no answer in its text, grammar, lengths, no twins.
+"""What every item has to hold, by rule: the pull of its cue, no answer in its text, grammar, lengths, no twins.
 
 An item whose mirror image fell falls with it, so that no option stays right more often than it is the shortcut.
 """
@@ -23,7 +23,8 @@ LENGTH_RATIO = 2.0
 LENGTH_WORDS = 2
 TWIN = 0.8
 # Verbs that stand in options of many kinds and name none of them.
-_LIGHT = frozenset("go use take get bring make turn put send come have give let begin sit stay read play".split())
+_LIGHT_VERBS = "go use take get bring make turn put send come have give let begin sit stay read play"
+_LIGHT = frozenset(_LIGHT_VERBS.split())
 _BAD = (
     (re.compile(r"  "), "two spaces"),
     (re.compile(r"\ba [aeio]\w", re.I), "'a' before a vowel"),
@@ -55,7 +56,12 @@ def prove(items: Sequence[TrapItem], bank: Bank, log: StageLog, *, per_response:
             detail = rule(item, bank)
             if detail:
                 broken.setdefault(item.id, (name, detail))
-    for name, found in (("twin of another item", _twins), ("cap of its response", _over(per_response)), ("a sentence in too many items", _repeats)):  # fmt: skip
+    sets: dict[str, Callable[[Sequence[TrapItem]], dict[str, str]]] = {
+        "twin of another item": _twins,
+        "cap of its response": _over(per_response),
+        "a sentence in too many items": _repeats,
+    }
+    for name, found in sets.items():
         left = [item for item in items if item.id not in broken]
         broken |= {item_id: (name, detail) for item_id, detail in found(left).items()}
     return without_halves(items, broken, log, STAGE)
@@ -153,7 +159,8 @@ RULES: dict[str, Rule] = {
 
 def _twins(items: Sequence[TrapItem]) -> dict[str, str]:
     """Items that are nearly another scene of their family, word by word."""
-    found, seen = {}, []
+    found: dict[str, str] = {}
+    seen: list[tuple[object, str, set[str], str]] = []
     for item in items:
         mine = set(context(item)) | {w for s, e in item.spans["constraint"] for w in words(item.text[s:e])}
         for scene, family, theirs, other in seen:

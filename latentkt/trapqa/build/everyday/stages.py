@@ -169,6 +169,7 @@ def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Pa
         journal = path.with_suffix(".checked.jsonl")
         proved = judge_items(proved, options.checker, log, seed=options.seed, retries=options.retries, journal=journal)
     if not proved:
+        log.save(log_beside(path))
         raise InputError("no item is left to write", expected="at least one", found="; ".join(stage_lines(log)))
     tests = artefact_tests(proved, seed=options.seed)
     written = write_items(
@@ -259,12 +260,13 @@ def _how(bank: Bank, options: ScenarioOptions, items: Sequence[TrapItem]) -> lis
         f"Seed {options.seed}; perturbed versions: {', '.join(options.perturb) or 'none'}; second opinion: "
         f"{options.checker or 'none'}; scenes by a model: {own} of {len(items)} items.",
         "Every scene gives two items that mirror each other: the cue of one option with the constraint that leaves the "
-        "other. What is right in one is the shortcut in the other, so neither option nor constraint tells the answer. The "
-        "control holds the other constraint, and the shortcut is right there.",
+        "other. What is right in one is the shortcut in the other, so neither option nor constraint tells the answer. "
+        "The control holds the other constraint, and the shortcut is right there. Read both: whoever always takes the "
+        "option that the cue does not suggest is right in every item and wrong in every control.",
         f"The shortcut is the response that people gave to the cue in the text: by {strengths[0]:.0%} to "
-        f"{strengths[-1]:.0%} of the people asked, {strengths[len(strengths) // 2]:.0%} in the middle item. No word of a "
-        "constraint pulls as strongly to the right option. That is a strength in people's answers, not a frequency in text: "
-        "count the paths.",
+        f"{strengths[-1]:.0%} of the people asked, {strengths[len(strengths) // 2]:.0%} in the middle item. No word of "
+        "a constraint pulls as strongly to the right option. That is a strength in people's answers, not a frequency "
+        "in text: count the paths.",
     ]
 
 
