@@ -12,7 +12,7 @@ from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.drafting import write_with_model
 from latentkt.trapqa.build.facts import Fact, Facts
 from latentkt.trapqa.build.lists import ClosedList
-from latentkt.trapqa.build.output import Source, Written, write_items
+from latentkt.trapqa.build.output import Made, Source, write_items
 from latentkt.trapqa.build.pair_stage import PairFile, load_pairs
 from latentkt.trapqa.build.patterning import patterns_for
 from latentkt.trapqa.build.planning import Plan, choose, plans_for
@@ -24,10 +24,9 @@ from latentkt.trapqa.build.wording import WORDINGS, Wording
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-    from latentkt.trapqa.build.artefacts import ArtefactReport
     from latentkt.trapqa.items import TrapItem
 
-__all__ = ["Made", "QuestionOptions", "make_questions"]
+__all__ = ["QuestionOptions", "make_questions"]
 
 
 @dataclass(frozen=True)
@@ -59,21 +58,6 @@ class QuestionOptions:
     checker: str | Model | None = None
     retries: int = 2
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class Made:
-    """A finished set.
-
-    Attributes:
-        written: Its files.
-        tests: Its artefact tests.
-        lines: What was done, stage by stage.
-    """
-
-    written: Written
-    tests: ArtefactReport
-    lines: tuple[str, ...]
 
 
 def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Path) -> Made:
@@ -117,7 +101,7 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
         how=_how(found, options, facts),
         tests=tests,
     )
-    return Made(written, tests, tuple(_lines(found, written, tests)))
+    return Made(written, tests, found.log)
 
 
 def _written(
@@ -175,18 +159,4 @@ def _how(found: PairFile, options: QuestionOptions, facts: Facts) -> list[str]:
         "the denied relation holds, in affirmed ones the other, who is written about at least as much. Count the paths "
         "in a corpus. Every statement could be denied or affirmed, with opposite answers; which it is was drawn.",
         f"Shared values that were not used in sentences, of all pairs: {unusable or 'none'}.",
-    ]
-
-
-def _lines(found: PairFile, written: Written, tests: ArtefactReport) -> list[str]:
-    lines = []
-    for row in found.log.table():
-        rules = "".join(f"; {rule} {n}" for rule, n in row["rules"].items())
-        lines.append(f"{row['stage']}: {row['kept']} of {row['given']} kept{rules}")
-    verdict = "passed" if tests.passed else f"refused as a benchmark: {'; '.join(tests.reasons)}"
-    return [
-        *lines,
-        f"artefact tests: {verdict}",
-        f"card: {written.card}",
-        f"items: {written.items} ({written.n_items})",
     ]
