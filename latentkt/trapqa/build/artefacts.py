@@ -12,7 +12,7 @@ right in every item, and wrong in every flip control. That is what controls are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +100,7 @@ def artefact_tests(items: ItemSet | Sequence[TrapItem], *, seed: int = 0) -> Art
 
     Args:
         items: The items; only their text outside the constraint spans, their options and polarities are used.
-        seed: For folds, ties and the seeded order of options.
+        seed: For folds and the seeded order of options.
 
     Returns:
         The tests with intervals. Classifiers are tried twice: on families that they were not fitted on, and on pairs
@@ -131,45 +131,42 @@ def artefact_tests(items: ItemSet | Sequence[TrapItem], *, seed: int = 0) -> Art
         ("bag of words without the constraint", classifier.text_features),
     ):
         fitted = classifier.Fitted.of(played, features)
-        runs += [_classified(name, fitted, folding, played, rng) for folding in foldings]
+        runs += [_classified(name, fitted, folding, played) for folding in foldings]
     habits = _habits(played, seed)
     level = 1 - 0.05 / (len(runs) + len(habits))
     tests = [run(level) for run in runs]
-    tests += [_habit(name, tried, level, rng) for name, tried in habits.items()]
+    tests += [_habit(name, tried, level) for name, tried in habits.items()]
     return ArtefactReport(tuple(tests), tuple(_notes(played, tests)), level)
 
 
 def _classified(
-    name: str, fitted: classifier.Fitted, folding: Folding, items: Sequence[TrapItem], rng: np.random.Generator
+    name: str, fitted: classifier.Fitted, folding: Folding, items: Sequence[TrapItem]
 ) -> Callable[[float], ArtefactTest]:
     def run(level: float) -> ArtefactTest:
-        right = fitted.cross_fitted(folding, rng)
+        right = fitted.cross_fitted(folding)
         if right is None:
             return ArtefactTest(name, folding.name, _nothing(), False)
-        share, strict = _shares(items, right, level, rng)
+        share, strict = _shares(items, right, level)
         told = strict.low > 0.5
         return ArtefactTest(name, folding.name, share, told, fitted.heaviest() if told else ())
 
     return run
 
 
-def _habit(name: str, tried: Tried, level: float, rng: np.random.Generator) -> ArtefactTest:
+def _habit(name: str, tried: Tried, level: float) -> ArtefactTest:
     items, right = tried
     if not items:
         return ArtefactTest(name, "", _nothing(), False)
-    share, strict = _shares(items, right, level, rng)
+    share, strict = _shares(items, right, level)
     return ArtefactTest(name, "", share, strict.low > 0.5 or strict.high < 0.5)
 
 
-def _shares(
-    items: Sequence[TrapItem], right: ArrayLike, level: float, rng: np.random.Generator
-) -> tuple[Interval, Interval]:
-    """The share right at 95 % and at the deciding level; ties (one half) are decided by coins."""
-    values = np.asarray(right, dtype=float)
-    ties = values == 0.5
-    values[ties] = rng.integers(0, 2, size=int(ties.sum()))
-    units = [classifier.unit(item) for item in items]
-    return clustered_share(values, units), clustered_share(values, units, level=level)
+def _shares(items: Sequence[TrapItem], right: ArrayLike, level: float) -> tuple[Interval, Interval]:
+    """The share right at 95 % and at the deciding level; what cannot be told counts half, as two halves of an item."""
+    halves = np.stack([np.ceil(right), np.floor(right)], axis=1).ravel()
+    units = [classifier.unit(item) for item in items for _ in range(2)]
+    both = clustered_share(halves, units), clustered_share(halves, units, level=level)
+    return replace(both[0], n=len(items)), replace(both[1], n=len(items))
 
 
 def _nothing() -> Interval:
