@@ -2,8 +2,8 @@
 
 Every test plays the items themselves, where the correct answer is right. A classifier that never sees the constraint is
 fitted on some items and tried on others; simple habits (the longer option, the one that the question names, the one
-that is shown first) are tried on all. Chance is one half. A set in which any of them does better is refused as a
-benchmark, with what it was that told.
+that is shown first) are tried on all. Chance is one half. A set in which any of them does better, or reliably worse, is
+refused as a benchmark, with what it was that told.
 
 One thing no set of traps can hide: whoever knows the associations and takes the option that they do *not* suggest is
 right in every item, and wrong in every flip control. That is what controls are for; read items and controls together.
@@ -42,7 +42,8 @@ class ArtefactTest:
         folds: What the fitted and the tried items of a classifier do not share; empty for simple habits.
         share: How often it was right, with its interval by unit (items with the same two options are one unit);
             NaN where it could not be tried.
-        gives_away: Whether that is more than chance (two-sided for habits: less than chance tells as much).
+        gives_away: Whether that differs from chance. Less tells as much as more: who is reliably wrong need only turn
+            round, as where everybody is right as often as wrong and so has to be wrong where others have seen them right.
         telling: What told: the heaviest words of a classifier.
     """
 
@@ -147,7 +148,7 @@ def _classified(
         if right is None:
             return ArtefactTest(name, folding.name, _nothing(), False)
         share, strict = _shares(items, right, level)
-        told = strict.low > 0.5
+        told = strict.low > 0.5 or strict.high < 0.5
         return ArtefactTest(name, folding.name, share, told, fitted.heaviest() if told else ())
 
     return run
@@ -203,11 +204,6 @@ def _notes(items: Sequence[TrapItem], tests: Sequence[ArtefactTest]) -> list[str
     after = sum(item.spans["constraint"][0][0] > item.spans["shortcut"][0][0] for item in items)
     notes = [f"the constraint stands behind the cue in {after} of {len(items)} items"]
     notes += [f"{t.test}, {t.folds or 'all items'}: could not be tried" for t in tests if not t.share.n]
-    notes += [
-        f"{t.test}, {t.folds}: under chance ({t.share:.0%}); such sets hold mirror images of what was fitted"
-        for t in tests
-        if t.folds and t.share.high < 0.5
-    ]
     return notes
 
 

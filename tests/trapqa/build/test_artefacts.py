@@ -156,6 +156,14 @@ def test_a_person_who_is_always_the_shortcut_tells_across_pairs_and_not_across_p
     assert right is not None and set(right) == {0.5}
 
 
+def test_being_reliably_wrong_is_caught_too() -> None:
+    """Everybody is right once and the shortcut once, in other pairs: who was seen right has to be wrong next time."""
+    items = [scene(n, f"Person{n}", f"Person{(n + 1) % 60}", family=f"f{n % 5}") for n in range(60)]
+    fitted = {test.folds: test for test in artefact_tests(items).tests if test.test == "options alone"}
+    assert fitted["other pairs of options"].share.high < 0.5
+    assert fitted["other pairs of options"].gives_away
+
+
 def test_the_classifier_treats_both_options_alike() -> None:
     items = mirrored()
     turned = [replace(item, correct=item.shortcut, shortcut=item.correct) for item in items]
