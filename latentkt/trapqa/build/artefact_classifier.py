@@ -147,7 +147,7 @@ class Fitted:
         matrix = vectorizer.fit_transform(rows)
         return cls(list(vectorizer.get_feature_names_out()), matrix)
 
-    def cross_fitted(self, folding: Folding, rng: np.random.Generator) -> Float[np.ndarray, " items"] | None:
+    def cross_fitted(self, folding: Folding) -> Float[np.ndarray, " items"] | None:
         """1 where the classifier that was fitted on the other folds takes the right option, 0.5 where it cannot tell.
 
         None where there are not two folds.
@@ -157,17 +157,17 @@ class Fitted:
         right = np.full(len(folding.fold_of), 0.5)
         for each in np.unique(folding.fold_of):
             tried = folding.fold_of == each
-            score = self._differences[tried] @ self._weights(~tried, rng)
+            score = self._differences[tried] @ self._weights(~tried)
             right[tried] = np.where(np.abs(score) < _TIE, 0.5, score > 0)
         return right
 
     def heaviest(self, count: int = 5) -> tuple[str, ...]:
         """The features with the largest weights when all items are fitted, and which answer they stand for."""
-        weights = self._weights(np.ones(self._differences.shape[0], dtype=bool), np.random.default_rng(0))
+        weights = self._weights(np.ones(self._differences.shape[0], dtype=bool))
         order = np.argsort(-np.abs(weights), kind="stable")[:count]
         return tuple(f"{self._names[i]} ({'right' if weights[i] > 0 else 'shortcut'})" for i in order if weights[i])
 
-    def _weights(self, chosen: np.ndarray, rng: np.random.Generator) -> Float[np.ndarray, " features"]:
+    def _weights(self, chosen: np.ndarray) -> Float[np.ndarray, " features"]:
         from sklearn.linear_model import LogisticRegression
 
         rows = self._differences[chosen]
