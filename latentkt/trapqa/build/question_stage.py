@@ -12,6 +12,7 @@ from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.drafting import write_with_model
 from latentkt.trapqa.build.facts import Fact, Facts
 from latentkt.trapqa.build.lists import ClosedList
+from latentkt.trapqa.build.log import log_beside
 from latentkt.trapqa.build.output import Made, Source, write_items
 from latentkt.trapqa.build.pair_stage import PairFile, load_pairs
 from latentkt.trapqa.build.patterning import patterns_for
@@ -90,6 +91,14 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
     if options.checker is not None:
         journal = path.with_suffix(".checked.jsonl")
         proved = review(proved, options.checker, found.log, seed=options.seed, retries=options.retries, journal=journal)
+    if not proved:
+        found.log.save(log_beside(path))
+        raise InputError(
+            "no item is left to write",
+            expected="at least one",
+            found="; ".join(found.log.lines()),
+            fix=f"see {log_beside(path)}; take more pairs, or give a list of awards or wordings for attributes",
+        )
     tests = artefact_tests(proved)
     written = write_items(
         proved,
