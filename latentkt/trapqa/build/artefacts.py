@@ -43,7 +43,7 @@ class ArtefactTest:
         share: How often it was right, with its interval by unit (items with the same two options are one unit);
             NaN where it could not be tried.
         gives_away: Whether that differs from chance. Less tells as much as more: who is reliably wrong need only turn
-            round, as where everybody is right as often as wrong and so has to be wrong where others have seen them right.
+            round, as where everybody is right as often as wrong and so must be wrong where they were seen right.
         telling: What told: the heaviest words of a classifier.
     """
 
