@@ -148,14 +148,14 @@ class Fitted:
         return cls(list(vectorizer.get_feature_names_out()), matrix, [unit(item) for item in items])
 
     def cross_fitted(self, folding: Folding) -> Float[np.ndarray, " items"] | None:
-        """1 where the classifier fitted on the other folds takes the right option, 0.5 where it cannot tell.
+        """1 where what was fitted on the other folds takes the right option, 0.5 where it cannot tell.
 
         It is never fitted on the two options that it is tried on: their mirror image would only teach the opposite. None
         where there are not two folds.
         """
         if folding.fold_of is None:
             return None
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         right = np.full(len(folding.fold_of), 0.5)
         with threadpool_limits(1):  # the fits are small: further threads only wait for each other
