@@ -16,6 +16,9 @@ COMMANDS: dict[str, str] = {
     "lens": "what the model would answer after each layer, on items and controls",
     "attribute": "what each part of the network adds to the answer, and the head table",
     "patch": "exact patching between items and their controls, held against placebo donors",
+    "probe": "what can be read from the residual stream, beside baselines and a control task",
+    "steer": "change runs along a probe's direction, beside controls of the same length",
+    "verdict": "for each item: what is answered, and whether its constraint is read",
     "models": "fetch the model of the built-in study; check how a model is read",
     "trapqa": "ask any model trap items, hosted ones too, and keep what it answers as records",
     "items": "validate trap items and print how a set is balanced",
@@ -23,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "runs": "look at run directories",
     "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
     "corpus": "count keys and tasks in a corpus, and turn counts into priors",
+    "phantom": "concepts that do not exist: make, verify, ask, judge, analyse, probe",
     "synthetic": "train small transformers on worlds with a known prior, and measure them",
 }
 

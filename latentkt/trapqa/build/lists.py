@@ -81,9 +81,12 @@ class ClosedList:
         return tuple(sorted(counts, key=lambda award: (-counts[award], award)))
 
     @cached_property
-    def first_year(self) -> int:
-        """The first year that it covers."""
-        return min(entry.year for entry in self.entries)
+    def first_years(self) -> Mapping[str, int]:
+        """Award -> the first year in which somebody has it."""
+        first: dict[str, int] = {}
+        for entry in self.entries:
+            first[entry.award] = min(entry.year, first.get(entry.award, entry.year))
+        return first
 
     @cached_property
     def last_year(self) -> int:

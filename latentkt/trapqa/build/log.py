@@ -89,6 +89,14 @@ class StageLog:
             for stage, kept in self._kept.items()
         ]
 
+    def lines(self) -> list[str]:
+        """One line a stage: what was kept, and what was removed by which rule."""
+        return [
+            f"{row['stage']}: {row['kept']} of {row['given']} kept"
+            + "".join(f"; {rule} {n}" for rule, n in row["rules"].items())
+            for row in self.table()
+        ]
+
     def save(self, path: str | Path) -> None:
         """Write the log as JSON lines: for each stage what it left, removals in bulk, then each removal."""
         lines: list[dict[str, Any]] = [{"stage": stage, "kept": kept} for stage, kept in self._kept.items()]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from latentkt.trapqa.check import CheckReport
 
-__all__ = ["Source", "Written", "card_beside", "construction_tables", "write_items"]
+__all__ = ["Made", "Source", "Written", "card_beside", "construction_tables", "write_items"]
 
 TABLES = ("construction_stages", "construction_balance", "construction_tests")
 """The tables of a run that say how its items were made."""
@@ -85,6 +85,29 @@ class Written:
     n_items: int
 
 
+@dataclass(frozen=True)
+class Made:
+    """A finished set, as a stage gives it back.
+
+    Attributes:
+        written: Its files.
+        tests: Its artefact tests.
+        log: What every stage left and removed.
+    """
+
+    written: Written
+    tests: Tests
+    log: StageLog
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What was done, stage by stage, and where it lies."""
+        verdict = "passed" if self.tests.passed else f"refused as a benchmark: {'; '.join(self.tests.reasons)}"
+        written = self.written
+        files = f"card: {written.card}", f"items: {written.items} ({written.n_items})"
+        return (*self.log.lines(), f"artefact tests: {verdict}", *files)
+
+
 def write_items(
     items: Sequence[TrapItem],
     log: StageLog,
@@ -115,10 +138,8 @@ def write_items(
     """
     path = Path(out)
     if not items:
-        rows = "; ".join(f"{row['stage']}: {row['removed']} removed, {row['kept']} kept" for row in log.table())
-        raise InputError(
-            "no item is left to write", expected="at least one", found=rows or "no stage", fix="see the log"
-        )
+        found = "; ".join(log.lines()) or "no stage"
+        raise InputError("no item is left to write", expected="at least one", found=found, fix="loosen the bounds")
     path.parent.mkdir(parents=True, exist_ok=True)
     log.save(log_beside(path))
     save_items(ItemSet(tuple(items), patterns), path)

@@ -13,7 +13,7 @@ from latentkt.trapqa.build.profiles import Profile
 
 __all__ = ["CITIES", "PLACES", "cities_of", "written"]
 
-PLACES = ("birth_place", "place_of_birth", "birth_city", "birthplace")
+PLACES = ("birth_place", "place_of_birth", "birth_city", "birthplace", "birth_country")
 """Attributes that hold places of birth."""
 CITIES: dict[str, tuple[str, ...]] = {
     "Amsterdam": (), "Athens": (), "Baku": (), "Baltimore": (), "Barcelona": (), "Basel": (), "Belgrade": (),
@@ -68,7 +68,7 @@ def written(place: str) -> str | None:
         >>> written("Russian Empire"), written("Bombay"), written("Lancashire")
         ('the Russian Empire', 'Mumbai', None)
     """
-    return _city(place) or _WRITTEN.get(place.casefold())
+    return _city(place) or _WRITTEN.get(place.casefold().removeprefix("the "))
 
 
 def cities_of(profile: Profile) -> set[str]:
@@ -92,7 +92,7 @@ def cities_of(profile: Profile) -> set[str]:
 
 def _holds_a_city(place: str, cities: set[str]) -> bool:
     """Whether a place is a larger one, or one of the cities written longer."""
-    folded = place.casefold()
+    folded = place.casefold().removeprefix("the ")
     return (
         folded in _WRITTEN
         or _LARGER.search(place) is not None

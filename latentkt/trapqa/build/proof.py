@@ -14,7 +14,9 @@ from latentkt.trapqa.build.lists import ClosedList
 from latentkt.trapqa.build.log import StageLog
 from latentkt.trapqa.build.masking import mentions
 from latentkt.trapqa.build.profiles import Profile, year_of
+from latentkt.trapqa.build.questions import said
 from latentkt.trapqa.build.statements import Statement, decide, holds_value
+from latentkt.trapqa.build.wording import QUESTIONS
 from latentkt.trapqa.items import TrapItem
 
 __all__ = ["broken_rules", "prove"]
@@ -105,8 +107,18 @@ def _survivor(
         side = "shortcut" if probe.role == "eliminative" else "correct"
         if probe.answer is not (truths[side] is item.meta["asked"]):
             yield "a probe question has the wrong answer", probe.text
-        if (correct if side == "correct" else shortcut).name not in probe.text:
+        person = correct if side == "correct" else shortcut
+        if person.name not in probe.text:
             yield "a probe question asks of nobody", probe.text
+        elif statement.kind != "attribute" and probe.text not in _asked(statement, person, item.meta["asked"]):
+            yield "a probe question is not worded in its sense", probe.text
+
+
+def _asked(statement: Statement, person: Profile, sense: bool) -> list[str]:
+    """The ways to ask of a person whether a statement holds, or (`sense` false) whether it does not."""
+    return [
+        said(statement, ways[0 if sense else 1]).replace("{name}", person.name) for ways in QUESTIONS[statement.kind]
+    ]
 
 
 def _leaks(item: TrapItem, correct: Profile, shortcut: Profile) -> Iterator[tuple[str, str]]:

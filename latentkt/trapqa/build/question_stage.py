@@ -12,7 +12,8 @@ from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.drafting import write_with_model
 from latentkt.trapqa.build.facts import Fact, Facts
 from latentkt.trapqa.build.lists import ClosedList
-from latentkt.trapqa.build.output import Source, Written, write_items
+from latentkt.trapqa.build.log import log_beside
+from latentkt.trapqa.build.output import Made, Source, write_items
 from latentkt.trapqa.build.pair_stage import PairFile, load_pairs
 from latentkt.trapqa.build.patterning import patterns_for
 from latentkt.trapqa.build.planning import Plan, choose, plans_for
@@ -24,10 +25,9 @@ from latentkt.trapqa.build.wording import WORDINGS, Wording
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-    from latentkt.trapqa.build.artefacts import ArtefactReport
     from latentkt.trapqa.items import TrapItem
 
-__all__ = ["Made", "QuestionOptions", "make_questions"]
+__all__ = ["QuestionOptions", "make_questions"]
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,6 @@ class QuestionOptions:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Made:
-    """A finished set.
-
-    Attributes:
-        written: Its files.
-        tests: Its artefact tests.
-        lines: What was done, stage by stage.
-    """
-
-    written: Written
-    tests: ArtefactReport
-    lines: tuple[str, ...]
-
-
 def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Path) -> Made:
     """Plan, choose, write, prove and save.
 
@@ -106,6 +91,14 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
     if options.checker is not None:
         journal = path.with_suffix(".checked.jsonl")
         proved = review(proved, options.checker, found.log, seed=options.seed, retries=options.retries, journal=journal)
+    if not proved:
+        found.log.save(log_beside(path))
+        raise InputError(
+            "no item is left to write",
+            expected="at least one",
+            found="; ".join(found.log.lines()),
+            fix=f"see {log_beside(path)}; take more pairs, or give a list of awards or wordings for attributes",
+        )
     tests = artefact_tests(proved)
     written = write_items(
         proved,
@@ -117,7 +110,7 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
         how=_how(found, options, facts),
         tests=tests,
     )
-    return Made(written, tests, tuple(_lines(found, written, tests)))
+    return Made(written, tests, found.log)
 
 
 def _written(
@@ -175,18 +168,4 @@ def _how(found: PairFile, options: QuestionOptions, facts: Facts) -> list[str]:
         "the denied relation holds, in affirmed ones the other, who is written about at least as much. Count the paths "
         "in a corpus. Every statement could be denied or affirmed, with opposite answers; which it is was drawn.",
         f"Shared values that were not used in sentences, of all pairs: {unusable or 'none'}.",
-    ]
-
-
-def _lines(found: PairFile, written: Written, tests: ArtefactReport) -> list[str]:
-    lines = []
-    for row in found.log.table():
-        rules = "".join(f"; {rule} {n}" for rule, n in row["rules"].items())
-        lines.append(f"{row['stage']}: {row['kept']} of {row['given']} kept{rules}")
-    verdict = "passed" if tests.passed else f"refused as a benchmark: {'; '.join(tests.reasons)}"
-    return [
-        *lines,
-        f"artefact tests: {verdict}",
-        f"card: {written.card}",
-        f"items: {written.items} ({written.n_items})",
     ]

@@ -110,8 +110,9 @@ def _award(statement: Statement, profile: Profile, lists: Sequence[ClosedList]) 
         return Decision(None, found.doubt)
     years = [entry.year for entry in found.entries if entry.award == statement.value]
     died = year_of(profile.died)
-    if died is not None and died < closed.first_year:
-        return Decision(None, f"died in {died}, before {closed.name} begins")
+    first = closed.first_years[str(statement.value)]
+    if died is not None and died < first:
+        return Decision(None, f"died in {died}, before the first {statement.value} ({first})")
     why = f"{closed.name}, complete up to {closed.last_year}" + (f": {years[0]}" if years else ": not listed")
     if statement.kind == "award":
         return Decision(bool(years), why)

@@ -71,14 +71,14 @@ _BIRTH = Wording("place", ("was born in {}",), "come into the world in {}")
 
 WORDINGS: dict[str, Wording] = {
     "alma_mater": _ALMA, "educated_at": _ALMA, "education": _ALMA,
-    "workplace": _WORK, "employer": _WORK,
+    "workplace": _WORK, "employer": _WORK, "affiliation_name": _WORK,
     "field": _FIELD, "field_of_work": _FIELD,
     "known_for": _TOPIC, "notable_work": _TOPIC,
     "award": _AWARD, "award_received": _AWARD, "fellowship": _FELLOW,
     "doctoral_advisor": _ADVISOR, "student_of": _ADVISOR,
     "doctoral_student": _STUDENT, "notable_student": _TAUGHT, "student": _TAUGHT,
     "influenced_by": _INFLUENCE,
-    "birth_place": _BIRTH, "place_of_birth": _BIRTH, "birth_city": _BIRTH,
+    "birth_place": _BIRTH, "place_of_birth": _BIRTH, "birth_city": _BIRTH, "birth_country": _BIRTH,
     "occupation": Wording("role", ("worked as {}", "was {} by profession"), "work as {}"),
     "instrument": Wording("plain", ("played the {}",), "play the {}"),
     "team": Wording("plain", ("played for {}",), "play for {}"),

@@ -43,6 +43,13 @@ def test_equal_to_the_slow_way(n: int, top: int, seed: int, block: int) -> None:
     assert len(set(zip(found.first.tolist(), found.second.tolist(), strict=True))) == len(found)
 
 
+def test_no_pair_is_lost_where_the_first_block_has_one_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A star: the first row has the best eight pairs, and the ninth is below all of them."""
+    monkeypatch.setattr(module, "_BLOCK", 1)
+    found = hard_pairs(np.vstack([np.ones(8), np.eye(8)]), np.full(9, 3), top=9)
+    assert len(found) == 9 and (found.first[8], found.second[8], found.score[8]) == (1, 2, 0.0)
+
+
 def test_ties_are_cut_in_the_order_of_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for block in (2, 7, 512):

@@ -57,6 +57,9 @@ def test_the_profile_itself_settles_or_forbids() -> None:
     assert truth("Zoe Zed", "1900", attributes={"award": ("Great Prize for Art",)}) is None
     assert truth("Zoe Zed", "1900", text="a friend of the Great laureate Ann") is None
     assert truth("Zoe Zed", "1800", died="1890") is None, "dead before the list begins: nothing is denied"
+    song = Statement("award", "Great Prize in Song")
+    assert truth("Zoe Zed", "1860", song, died="1925") is None, "the prize in song is younger than the list"
+    assert truth("Zoe Zed", "1860", died="1925") is False
 
 
 def test_years_of_awards() -> None:
@@ -98,7 +101,7 @@ def test_reading(tmp_path: Path) -> None:
     file.write_text("known_name,birth_date,category,award_year\nAnn Lee,3/1/1850,Art,1901.0\n")
     found = read_list(file, award="Great Prize in {category}")
     assert found.entries == (Entry(("Ann Lee",), "1850-03-01", PRIZE, 1901),)
-    assert found.name == "prizes" and found.last_year == found.first_year == 1901 and found.sha256
+    assert found.name == "prizes" and found.last_year == found.first_years[PRIZE] == 1901 and found.sha256
     with pytest.raises(InputError, match="names a field"):
         read_list(file)
     (tmp_path / "x.csv").write_text("known_name,category\nAnn,Art\n")

@@ -140,6 +140,10 @@ def test_each_rule_can_fail(items: list[TrapItem]) -> None:
         item, meta={**meta, "statement": {"kind": "attribute", "attribute": "club", "value": "Reds"}}
     )
     assert "a probe question has the wrong answer" in broken(item, meta={**meta, "asked": not meta["asked"]})
+    probes = [{"role": p.role, "text": p.text, "answer": p.answer} for p in item.probe_questions]
+    other = [{**probe, "text": f"Was {probe['text'].split()[1]} {item.correct.text} young?"} for probe in probes]
+    assert "a probe question asks of nobody" in broken(item, probe_questions=[{**p, "text": "Was X?"} for p in probes])
+    assert "a probe question is not worded in its sense" in broken(item, probe_questions=other)
     fact = {"attribute": "award", "value": "Wooden Spoon", "topic": meta["facts"][0]["topic"]}
     assert broken(item, meta={**meta, "facts": [fact]}) == ["the description does not fit both"]
     assert "a fact is not in the text" in broken(

@@ -125,6 +125,18 @@ def test_what_is_refused(folder: Path) -> None:
         write_items([], StageLog(), out=folder / "x.jsonl", sources=[Source("a", "b", "c")])
 
 
+def test_where_nothing_is_left_the_log_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"id": f"Q{n}", "name": f"Ann {name}", "attributes": {"club": ["Reds"]}} for n, name in enumerate(["Lee", "Ek"])
+    ]
+    (folder / "people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs_command(folder, "pairs.jsonl", "--top", "1")
+    assert questions_command(folder, "pairs.jsonl", "items.jsonl") == 2
+    assert "no item is left" in capsys.readouterr().err
+    log = StageLog.load(log_beside(folder / "items.jsonl"))
+    assert [r.rule for r in log] == ["nothing to describe both with"] and not (folder / "items.jsonl").exists()
+
+
 def test_a_log_that_is_none(tmp_path: Path) -> None:
     from latentkt.errors import DataError
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from latentkt.errors import DataError, InputError
-from latentkt.trapqa.build.artefacts import ArtefactReport, artefact_tests
+from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.everyday.bank import Bank, Cleaning, clean, small
 from latentkt.trapqa.build.everyday.compose import Recipe, compose, recipes
 from latentkt.trapqa.build.everyday.families import Family, Scene, families
@@ -25,13 +25,13 @@ from latentkt.trapqa.build.everyday.seeds import Seed, SeedLimits, choose_seeds,
 from latentkt.trapqa.build.everyday.strengths import read_strengths
 from latentkt.trapqa.build.everyday.words import word_tools
 from latentkt.trapqa.build.log import StageLog, log_beside
-from latentkt.trapqa.build.output import Source, Written, write_items
+from latentkt.trapqa.build.output import Made, Source, write_items
 from latentkt.trapqa.items import TrapItem
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-__all__ = ["MadeScenarios", "ScenarioOptions", "make_associations", "make_scenarios", "stage_lines"]
+__all__ = ["ScenarioOptions", "make_associations", "make_scenarios"]
 
 STAGE = "scenes"
 
@@ -87,7 +87,7 @@ def make_associations(
     sources = (f"{what}: {source}" for what, source in tools.sources.items())
     return [
         *sources,
-        *stage_lines(log),
+        *log.lines(),
         "seeds by family: " + ", ".join(f"{name} {n}" for name, n in counts.items()),
         f"associations: {path} ({len(bank)})",
     ]
@@ -118,22 +118,7 @@ class ScenarioOptions:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class MadeScenarios:
-    """A finished set.
-
-    Attributes:
-        written: Its files.
-        tests: Its artefact tests.
-        lines: What was done, a line each.
-    """
-
-    written: Written
-    tests: ArtefactReport
-    lines: tuple[str, ...] = field(default=())
-
-
-def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Path) -> MadeScenarios:
+def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Path) -> Made:
     """Make everyday items of the seeds in a bank.
 
     The same bank and options give the same files. Replies of models are kept beside the items (`.generated.jsonl`,
@@ -170,7 +155,7 @@ def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Pa
         proved = judge_items(proved, options.checker, log, seed=options.seed, retries=options.retries, journal=journal)
     if not proved:
         log.save(log_beside(path))
-        raise InputError("no item is left to write", expected="at least one", found="; ".join(stage_lines(log)))
+        raise InputError("no item is left to write", expected="at least one", found="; ".join(log.lines()))
     tests = artefact_tests(proved, seed=options.seed)
     written = write_items(
         proved,
@@ -182,7 +167,7 @@ def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Pa
         how=_how(bank, options, proved),
         tests=tests,
     )
-    return MadeScenarios(written, tests, (*stage_lines(log), *_result_lines(written, tests)))
+    return Made(written, tests, log)
 
 
 def _jsonl(out: str | Path, source: str | Path) -> Path:
@@ -268,16 +253,3 @@ def _how(bank: Bank, options: ScenarioOptions, items: Sequence[TrapItem]) -> lis
         "a constraint pulls as strongly to the right option. That is a strength in people's answers, not a frequency "
         "in text: count the paths.",
     ]
-
-
-def stage_lines(log: StageLog) -> list[str]:
-    """One line a stage: what was kept, and what was removed by which rule."""
-    return [
-        f"{row['stage']}: {row['kept']} of {row['given']} kept" + "".join(f"; {r} {n}" for r, n in row["rules"].items())
-        for row in log.table()
-    ]
-
-
-def _result_lines(written: Written, tests: ArtefactReport) -> list[str]:
-    verdict = "passed" if tests.passed else f"refused as a benchmark: {'; '.join(tests.reasons)}"
-    return [f"artefact tests: {verdict}", f"card: {written.card}", f"items: {written.items} ({written.n_items})"]

@@ -34,7 +34,7 @@ def test_both_stages_give_a_checked_set_with_all_that_belongs_to_it(bank: Path, 
     assert set(Counter(item.family for item in items)) == set(FAMILIES)
     assert items.patterns is not None and all(item.paths is not None for item in items)
     assert sorted(content(tmp_path)) == [
-        "scenes.card.md", "scenes.jsonl", "scenes.patterns.json", "scenes.removed.jsonl",
+        "scenes.card.md", "scenes.construction.json", "scenes.jsonl", "scenes.patterns.json", "scenes.removed.jsonl",
     ]  # fmt: skip
     card = made.written.card.read_text()
     assert "strength.csv" in card and "built-in endings" in card and "Passed" in card
