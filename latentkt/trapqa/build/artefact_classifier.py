@@ -150,8 +150,8 @@ class Fitted:
     def cross_fitted(self, folding: Folding) -> Float[np.ndarray, " items"] | None:
         """1 where what was fitted on the other folds takes the right option, 0.5 where it cannot tell.
 
-        It is never fitted on the two options that it is tried on: their mirror image would only teach the opposite. None
-        where there are not two folds.
+        It is never fitted on the two options that it is tried on: their mirror image would only teach the opposite.
+        None where there are not two folds.
         """
         if folding.fold_of is None:
             return None
