@@ -134,8 +134,8 @@ def text_features(item: TrapItem, option: str) -> dict[str, float]:
 class Fitted:
     """The features of a set's pairs, and the classifier that is fitted on parts of them."""
 
-    def __init__(self, names: Sequence[str], differences: Any) -> None:
-        self._names, self._differences = names, differences
+    def __init__(self, names: Sequence[str], differences: Any, units: Sequence[str]) -> None:
+        self._names, self._differences, self._units = names, differences, np.asarray(units)
 
     @classmethod
     def of(cls, items: Sequence[TrapItem], features: Features) -> Fitted:
@@ -145,20 +145,25 @@ class Fitted:
         rows = [_minus(features(i, i.correct.text), features(i, i.shortcut.text)) for i in items]
         vectorizer = DictVectorizer()
         matrix = vectorizer.fit_transform(rows)
-        return cls(list(vectorizer.get_feature_names_out()), matrix)
+        return cls(list(vectorizer.get_feature_names_out()), matrix, [unit(item) for item in items])
 
     def cross_fitted(self, folding: Folding) -> Float[np.ndarray, " items"] | None:
-        """1 where the classifier that was fitted on the other folds takes the right option, 0.5 where it cannot tell.
+        """1 where what was fitted on the other folds takes the right option, 0.5 where it cannot tell.
 
+        It is never fitted on the two options that it is tried on: their mirror image would only teach the opposite.
         None where there are not two folds.
         """
         if folding.fold_of is None:
             return None
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
         right = np.full(len(folding.fold_of), 0.5)
-        for each in np.unique(folding.fold_of):
-            tried = folding.fold_of == each
-            score = self._differences[tried] @ self._weights(~tried)
-            right[tried] = np.where(np.abs(score) < _TIE, 0.5, score > 0)
+        with threadpool_limits(1):  # the fits are small: further threads only wait for each other
+            for each in np.unique(folding.fold_of):
+                tried = folding.fold_of == each
+                others = ~tried & ~np.isin(self._units, self._units[tried])
+                score = self._differences[tried] @ self._weights(others)
+                right[tried] = np.where(np.abs(score) < _TIE, 0.5, score > 0)
         return right
 
     def heaviest(self, count: int = 5) -> tuple[str, ...]:

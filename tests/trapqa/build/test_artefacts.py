@@ -93,6 +93,20 @@ def test_a_word_of_the_question_that_goes_with_the_right_option_is_caught() -> N
     assert "bag of words without the constraint" in told(report)
 
 
+def test_what_only_the_constraint_tells_is_no_artefact() -> None:
+    """The constraint decides between two options that return: seen with it they are told, and it is not seen."""
+    items = []
+    for n in range(80):
+        right, wrong, why = ("walk", "ride", "a drought") if n % 2 else ("ride", "walk", "a cloudburst")
+        item = mark_item(
+            id=f"i{n}", kind="action", family=f"f{n % 5}", correct=f"{right} {n // 2}", shortcut=f"{wrong} {n // 2}",
+            text=f"[[shortcut: It is late]] and there is [[constraint: {why}]]. Do I {{option_a}} or {{option_b}}?",
+            control={"constraint": "no weather"},
+        )  # fmt: skip
+        items.append(item)
+    assert artefact_tests(items).passed
+
+
 def test_naming_the_shortcut_in_the_question_is_caught() -> None:
     items = [scene(n, f"{right} {n}", f"{wrong} {n}", cue=f"I could {wrong}")
              for n, (right, wrong) in enumerate(zip(WORDS * 5, WORDS[1:] * 5 + WORDS[:5], strict=False))]  # fmt: skip
