@@ -23,6 +23,7 @@ _HOME = {
     "attribute": "attribution",
     "attribute_items": "runs",
     "collect": "store",
+    "edited": "engines.edited",
     "effects_against_placebo": "effects",
     "engine_of": "engines",
     "generate": "generation",

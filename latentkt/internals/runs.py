@@ -73,6 +73,7 @@ class _Job:
         engine: Which engine runs the model.
         device: Where the model runs.
         dtype: The weights' dtype.
+        memory_mb: Working memory of a sweep (engine `fast`); None for its default.
         resume: Go on with the run in `out`.
         command: The words of the command line, for the record.
     """
@@ -87,6 +88,7 @@ class _Job:
     engine: str = "fast"
     device: str = "cpu"
     dtype: str = "float32"
+    memory_mb: float | None = None
     resume: bool = False
     command: Sequence[str] | None = None
 
@@ -133,7 +135,7 @@ def lens_items(model: str | ModelHandle, out: str | os.PathLike[str], *, tokens:
         out: Run directory to write; refused where it exists, unless `resume`.
         tokens: Also read every prompt token (table `lens_tokens`).
         **options: `items` (JSONL file; default the built-in set), `orders`, `template`, `system`, `limit`, `engine`,
-            `device`, `dtype`, `resume`.
+            `device`, `dtype`, `memory_mb`, `resume`.
 
     Returns:
         The run directory with the tables `lens` (see `answer_lens`), `lens_tokens` (see `token_lens`) and
@@ -297,7 +299,8 @@ def _work(
     chosen = list(items)[: job.limit]
     handle = open_model(job.model, device=job.device, dtype=job.dtype) if isinstance(job.model, str) else job.model
     template = job.template or ("chat" if handle.has_chat_template else "plain")
-    bench = _Bench(engine_of(handle, job.engine), chosen, {"template": template, "system": job.system})
+    limit = {} if job.memory_mb is None else {"memory_mb": job.memory_mb}
+    bench = _Bench(engine_of(handle, job.engine, **limit), chosen, {"template": template, "system": job.system})
     cells = [(item, order) for item in chosen for order in job.orders]
     metadata = {
         "model": handle.metadata(),
