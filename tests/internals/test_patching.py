@@ -185,6 +185,18 @@ def test_a_users_metric_is_used_and_its_shape_checked():
         patch_roles(handle, [pair], metric=lambda logits: logits.sum())
 
 
+def test_the_first_differing_token_of_answers_that_begin_alike():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle, correct=" ann", shortcut=" abe")
+    at = pair.answers.first_difference
+    assert at == 1
+    fast, slow = (patch_roles(handle, [pair], engine=engine, metric="first_token") for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast["patched_value"], slow["patched_value"], atol=1e-4)
+    logp = handle.logits(torch.tensor([[*pair.base.ids, pair.answers.correct_ids[0]]]))[0, -1].log_softmax(-1)
+    truth = float(logp[pair.answers.correct_ids[1]] - logp[pair.answers.shortcut_ids[1]])
+    assert fast["base_value"].iloc[0] == pytest.approx(truth, abs=1e-4)
+
+
 def test_sources_other_than_the_source_run():
     handle = tiny_handle("llama")
     engine = engine_of(handle)
