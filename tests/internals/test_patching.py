@@ -187,13 +187,13 @@ def test_a_users_metric_is_used_and_its_shape_checked():
 
 def test_the_first_differing_token_of_answers_that_begin_alike():
     handle = tiny_handle("llama")
-    pair = tiny_pair(handle, correct=" ann", shortcut=" abe")
+    pair = tiny_pair(handle, correct=" is it", shortcut=" is an")
     at = pair.answers.first_difference
-    assert at == 1
+    assert at == 2
     fast, slow = (patch_roles(handle, [pair], engine=engine, metric="first_token") for engine in ("fast", "reference"))
     np.testing.assert_allclose(fast["patched_value"], slow["patched_value"], atol=1e-4)
-    logp = handle.logits(torch.tensor([[*pair.base.ids, pair.answers.correct_ids[0]]]))[0, -1].log_softmax(-1)
-    truth = float(logp[pair.answers.correct_ids[1]] - logp[pair.answers.shortcut_ids[1]])
+    logp = handle.logits(torch.tensor([[*pair.base.ids, *pair.answers.correct_ids[:at]]]))[0, -1].log_softmax(-1)
+    truth = float(logp[pair.answers.correct_ids[at]] - logp[pair.answers.shortcut_ids[at]])
     assert fast["base_value"].iloc[0] == pytest.approx(truth, abs=1e-4)
 
 
