@@ -242,8 +242,8 @@ def steer_text(
     changes: list[tuple[str, float, str, Direction | None]] = [("none", 0.0, "", None)]
     for way in how:
         for strength in strengths if way == "add" else (1.0,):
-            for one in (direction, *random_directions(direction, n_random, seed=seed)):
-                changes.append((way, strength, "" if one is direction else one.name, one))
+            for each in (direction, *random_directions(direction, n_random, seed=seed)):
+                changes.append((way, strength, "" if each is direction else each.name, each))
     rows: list[dict[str, object]] = []
     plain: dict[str, str] = {}
     for way, strength, control, one in changes:

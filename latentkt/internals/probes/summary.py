@@ -60,21 +60,24 @@ class LayerOutcomes:
         rows = np.concatenate([outcome.rows for outcome in self.task]) if self.task else np.zeros(0, dtype=int)
         clusters = [str(self.clusters[row]) for row in rows]
         right = _right(self.task)
-        found = {"n_rows": len(rows), "n_groups": len(set(clusters)), "n_single": len(self.labels) - len(rows)}
-        found |= _share("", right, clusters)
+        single = len(self.labels) - len(rows)
+        numbers = _share("", right, clusters)
         for several in SCORES.values():
             for name in several:
-                found |= _share(f"{name}_", _right(self.others.get(name, ())), clusters)
-        found["majority_score"] = (
-            float(np.average([o.majority for o in self.task], weights=[len(o.rows) for o in self.task]))
-            if self.task
-            else NAN
-        )
-        found |= _difference("gain", right, _right(self.others.get("bag", ())), clusters)
-        found |= _difference("selectivity", right, _right(self.others.get("control", ())), clusters)
-        found["evidence"] = bool(found["score"] > found["bag_high"] and found["gain_low"] > 0)
+                numbers |= _share(f"{name}_", _right(self.others.get(name, ())), clusters)
+        numbers["majority_score"] = _mean_majority(self.task)
+        numbers |= _difference("gain", right, _right(self.others.get("bag", ())), clusters)
+        numbers |= _difference("selectivity", right, _right(self.others.get("control", ())), clusters)
+        evidence = numbers["score"] > numbers["bag_high"] and numbers["gain_low"] > 0
+        counts = {"n_rows": len(rows), "n_groups": len(set(clusters)), "n_single": single}
+        found: dict[str, object] = {**counts, **numbers, "evidence": bool(evidence)}
         found["reason"] = "; ".join(dict.fromkeys(o.reason for o in self.task if o.reason)) if self.task else SINGLE
         return found
+
+
+def _mean_majority(outcomes: Sequence[Outcome]) -> float:
+    rows = sum(len(outcome.rows) for outcome in outcomes)
+    return sum(outcome.majority * len(outcome.rows) for outcome in outcomes) / rows if rows else NAN
 
 
 def _right(outcomes: Sequence[Outcome]) -> Float[np.ndarray, " tested"]:

@@ -124,7 +124,7 @@ def probe_table(
     rows: list[dict[str, object]] = []
     for kind in kinds:
         for split in splits:
-            about = {"target": target, "kind": kind, "split": split, "role": role}
+            about: dict[str, object] = {"target": target, "kind": kind, "split": split, "role": role}
             for number, found in enumerate(_measured(features, task, kind_named(kind), split)):
                 about["layer"] = numbers[number]
                 folds += [{**about, "fold": fold, **row} for fold, row in enumerate(found.fold_rows())]
