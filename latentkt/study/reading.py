@@ -73,7 +73,7 @@ def steering(context: Context, batch: tuple[Cells, Tables]) -> Tables:
             engine, seed = engine_of(context.handle), context.options.seed
             tables["steer"] = steer_left_out(engine, pairs, rows, seed=seed, n_random=5, **fixed)
             tables["steer_text"] = written_texts(
-                engine, pairs, rows, len(pairs), seed=seed, max_new_tokens=TEXT_TOKENS, **fixed
+                engine, pairs, rows, len(pairs), seed=seed, n_random=0, max_new_tokens=TEXT_TOKENS, **fixed
             )
     except LatentKTError as error:
         skipped += [

@@ -41,7 +41,7 @@ def test_the_planted_verdicts_are_found(tables):
 
 @pytest.mark.parametrize("gone", [{"constraint": False}, {"constraint": False, "shortcut": False}])
 def test_without_the_mechanism_nothing_is_measurable(gone):
-    verdicts = verdict_table(*measured(trap_handle(**gone), per_family=4))
+    verdicts = verdict_table(*measured(trap_handle(**gone), per_family=3))
     assert (verdicts["constraint"] == "not measurable").all()
     assert verdicts["reason"].str.contains("moves the answer").all()
     if "shortcut" in gone:
