@@ -106,7 +106,7 @@ def nulls(values):
         (-0.98, np.linspace(0, 0.5, 40), "read but outweighed", ""),
         (-0.9, np.linspace(0, 1, 40), "unread", ""),
         (2.0, np.linspace(0, 1, 40), "unread", ""),  # away from what the control says
-        (-2.0, np.linspace(0, 1, 9), "not measurable", "9 placebo effects"),
+        (-2.0, np.linspace(0, 1, 7), "not measurable", "7 placebo effects"),
         (-5e-4, np.linspace(0, 5e-4, 40), "not measurable", "moves the answer"),
     ],
 )
