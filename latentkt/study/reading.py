@@ -17,7 +17,7 @@ __all__ = ["RANDOM_LAYERS", "donors", "probes", "steering", "verdicts"]
 
 RANDOM_LAYERS = 6
 """The model with random weights is run to this depth: what it does to tokens is the same in every layer."""
-DONOR_LAYER_STEP = 5
+DONOR_LAYER_STEP = 10
 """Placebos of the verdict go in after every so many layers; `latentkt verdict` takes every one."""
 TEXT_TOKENS = 12
 
@@ -82,7 +82,7 @@ def steering(context: Context, batch: tuple[Cells, Tables]) -> Tables:
     try:
         if pairs and len(rows):
             engine, seed = engine_of(context.handle), context.options.seed
-            tables["steer"] = steer_left_out(engine, pairs, rows, seed=seed, n_random=5, **fixed)
+            tables["steer"] = steer_left_out(engine, pairs, rows, seed=seed, n_random=3, **fixed)
             tables["steer_text"] = written_texts(
                 engine, pairs, rows, len(pairs), seed=seed, n_random=0, max_new_tokens=TEXT_TOKENS, **fixed
             )
