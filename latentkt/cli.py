@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "runs": "look at run directories",
     "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
     "corpus": "count keys and tasks in a corpus, and turn counts into priors",
+    "phantom": "concepts that do not exist: make, verify, ask, judge, analyse, probe",
     "synthetic": "train small transformers on worlds with a known prior, and measure them",
 }
 
