@@ -19,6 +19,9 @@ COMMANDS: dict[str, str] = {
     "atp": "attribution patching: every patch predicted from gradients, some of them run as a check",
     "knockout": "cut attention from role to role, layer by layer",
     "faithfulness": "how much of the answer a small part of the network keeps",
+    "probe": "what can be read from the residual stream, beside baselines and a control task",
+    "steer": "change runs along a probe's direction, beside controls of the same length",
+    "verdict": "for each item: what is answered, and whether its constraint is read",
     "models": "fetch the model of the built-in study; check how a model is read",
     "trapqa": "ask any model trap items, hosted ones too, and keep what it answers as records",
     "items": "validate trap items and print how a set is balanced",
@@ -26,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "runs": "look at run directories",
     "theory": "the exact latent key–task model: quantities, bounds and certificates of a case",
     "corpus": "count keys and tasks in a corpus, and turn counts into priors",
+    "phantom": "concepts that do not exist: make, verify, ask, judge, analyse, probe",
     "synthetic": "train small transformers on worlds with a known prior, and measure them",
 }
 

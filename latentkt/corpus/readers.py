@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from latentkt.corpus.documents import Batch, Skipped, make_buffer
+from latentkt.corpus.extraction import can_extract, extract_batches
 from latentkt.corpus.fields import Fields
 from latentkt.corpus.jsonl import iterate_lines, parse_line
 from latentkt.corpus.kernel import Kernel
 from latentkt.corpus.matching import Matching
+from latentkt.corpus.records import cluster_name, usable_text
 from latentkt.corpus.shards import HUB, Shard, open_shard
 from latentkt.corpus.tally import cluster_hash
 from latentkt.errors import DataError, MissingExtraError
@@ -48,17 +50,19 @@ def read_shard(
     if shard.format == "text":
         yield _text_file(shard, fields, matching, kernel, skipped)
         return
+    if shard.format == "jsonl" and can_extract(fields, kernel):
+        yield from extract_batches(shard, fields, matching, kernel, skipped, batch_bytes)
+        return
     texts: list[str] = []
     clusters: list[int] = []
     size = done = 0
     with closing(_records(shard, fields, skipped)) as records:
         for line, record, done in records:
-            text = fields.text_of(record)
-            if not isinstance(text, str) or not _encodable(text):
-                skipped.add(shard.name, line, f"no text in field {fields.text!r}", repr(text)[:80])
+            text = usable_text(shard, line, fields, record, skipped)
+            if text is None:
                 continue
             texts.append(text)
-            clusters.append(cluster_hash(_cluster(shard, line, fields, record, skipped)))
+            clusters.append(cluster_hash(cluster_name(shard, line, fields, fields.cluster_of(record), skipped)))
             size += len(text)
             if size >= batch_bytes:
                 yield Batch(make_buffer(texts, matching, kernel), np.array(clusters, np.uint64), done)
@@ -71,24 +75,6 @@ def first_record(shard: Shard) -> Mapping[str, Any] | None:
     """The first good record of a shard, None if there is none."""
     with closing(_records(shard, None, Skipped())) as records:
         return next((record for _, record, _ in records), None)
-
-
-def _cluster(shard: Shard, line: int, fields: Fields, record: Mapping[str, Any], skipped: Skipped) -> str:
-    name = fields.cluster_of(record)
-    if name is None and fields.cluster not in {"document", "none"}:
-        skipped.missing_clusters += 1
-    return f"{shard.name}\n{line}" if name is None else name
-
-
-def _encodable(text: str) -> bool:
-    """Whether a text holds no lone surrogate (which JSON can smuggle in, and UTF-8 cannot hold)."""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _text_file(shard: Shard, fields: Fields, matching: Matching, kernel: Kernel, skipped: Skipped) -> Batch:

@@ -125,8 +125,19 @@ def attribute(
         RunError: The rows do not add up.
 
     Example:
-        >>> from latentkt.internals import attribute  # doctest: +SKIP
-        >>> attribute(handle, runs).groupby("component")["contribution"].sum()  # doctest: +SKIP
+        >>> from latentkt.internals import attribute, item_run
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> table = attribute(handle, [item_run(handle, item)])
+        >>> print(table.groupby("component")["contribution"].sum().loc[["embedding", "head", "mlp"]].round(1))
+        component
+        embedding   -0.1
+        head        -2.8
+        mlp          2.1
+        Name: contribution, dtype: float64
+        >>> bool(abs(table["contribution"].sum() - table["difference"].iloc[0]) < 1e-4)
+        True
     """
     import pandas as pd
 
@@ -234,6 +245,15 @@ def head_table(model: ModelHandle | Engine, runs: Iterable[LensRun], *, engine: 
 
     Raises:
         InputError: Attention is not eager, so there is no pattern.
+
+    Example:
+        >>> from latentkt.internals import head_table, item_run
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> largest = head_table(handle, [item_run(handle, item)]).nlargest(2, "contribution")
+        >>> largest[["layer", "head", "role"]].to_numpy().tolist()
+        [[23, 1, 'option_correct'], [23, 7, 'option_correct']]
     """
     import pandas as pd
 

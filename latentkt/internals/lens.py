@@ -167,6 +167,15 @@ def token_lens(
 
     Raises:
         InputError: A position lies outside a prompt.
+
+    Example:
+        >>> from latentkt.internals import item_run, token_lens
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> table = token_lens(handle, [item_run(handle, item)], positions=[-1])
+        >>> int(table.set_index("layer")["rank_correct"][29])
+        7
     """
     import pandas as pd
 

@@ -87,8 +87,14 @@ def patch(
         RunError: An identity does not hold, or a hook never ran.
 
     Example:
-        >>> from latentkt.internals import patch  # doctest: +SKIP
-        >>> table = patch(handle, pairs, sites=("attn_out", "mlp_out"))  # doctest: +SKIP
+        >>> from latentkt.internals import pairs_of_item, patch
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> control_to_item, item_to_control = pairs_of_item(handle, item)
+        >>> table = patch(handle, [control_to_item], where=("constraint", "last"), layers=[0, 29])
+        >>> table.pivot(index="layer", columns="role", values="effect").round(1).abs().to_dict("index")
+        {0: {'constraint': 0.2, 'last': 0.0}, 29: {'constraint': 0.0, 'last': 0.3}}
     """
     import pandas as pd
 
@@ -123,9 +129,10 @@ def patch_positions(model: ModelHandle | Engine, pairs: Iterable[Pair], **option
 def _measure(engine: Engine, pair: Pair, sweep: Sweep) -> list[dict[str, object]]:
     """All rows of one pair."""
     scorer = scorer_of(pair, pair.base.ids, sweep.metric)
-    base = engine.score(scorer)
     own = isinstance(sweep.source, SourceRun)
-    source = engine.score(scorer_of(pair, pair.source.ids, sweep.metric)) if own else None
+    plain = [scorer, scorer_of(pair, pair.source.ids, sweep.metric)] if own else [scorer]
+    scored = engine.scores(plain)
+    base, source = scored[0], scored[1] if own else None
     plans = plans_of(engine, pair, sweep)
     identities = Identities.of(engine, pair, sweep.sites, sweep.layers, scorer) if sweep.check else Identities()
     live = [plan for plan in plans if plan.cell is not None and not plan.unchanged]

@@ -95,6 +95,16 @@ def path_patch(
 
     Raises:
         InputError: A part that cannot send or receive, a receiver in front of every sender, a shifted pair.
+
+    Example:
+        >>> from latentkt.internals import Node, pairs_of_item, path_patch
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> options = {"senders": [Node("z", 25), Node("z", 28)], "receivers": [Node("mlp_out", 29)]}
+        >>> table = path_patch(handle, pairs_of_item(handle, item)[:1], **options)
+        >>> table[["sender", "receivers"]].to_numpy().tolist()
+        [['z.25', 'mlp_out.29'], ['z.28', 'mlp_out.29']]
     """
     import pandas as pd
 

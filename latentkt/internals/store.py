@@ -106,9 +106,15 @@ def collect(
         RunError: The folder exists.
 
     Example:
-        >>> from latentkt.internals import collect  # doctest: +SKIP
-        >>> store = collect(handle, runs, "activations", positions="last")  # doctest: +SKIP
-        >>> store["resid_post", 3].shape  # doctest: +SKIP
+        >>> import tempfile
+        >>> from latentkt.internals import collect
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> folder = tempfile.mkdtemp() + "/activations"
+        >>> store = collect(handle, [item], folder, layers=[3, 20], positions="last")
+        >>> store.keys, store["resid_post", 3].shape
+        ([('resid_post', 3), ('resid_post', 20)], (2, 576))
     """
     import pandas as pd
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from latentkt.plots.attribution import attribution_bars
     from latentkt.plots.cuts import knockout_by_layer, knockout_edges, strongest_cuts
     from latentkt.plots.evidence import evidence_by_item
+    from latentkt.plots.explicitness import dose_response_by_level
     from latentkt.plots.faithful import faithfulness_curve
     from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.join import dominance_scatter
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from latentkt.plots.placebo import effects_by_role
     from latentkt.plots.predictions import predicted_against_exact
     from latentkt.plots.probes import probe_by_layer
+    from latentkt.plots.steering import steering_effects
     from latentkt.plots.style import to_png, to_svg
     from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
     from latentkt.plots.theory import dominance_map, term_waterfall
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         trapqa_fame,
         trapqa_probe_states,
     )
+    from latentkt.plots.verdicts import verdict_by_item
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
@@ -44,6 +47,7 @@ _HOME = {
     "differences_by_family": "answers",
     "dominance_map": "theory",
     "dominance_scatter": "join",
+    "dose_response_by_level": "explicitness",
     "effects_by_role": "placebo",
     "faithfulness_curve": "faithful",
     "head_grid": "heads",
@@ -62,6 +66,7 @@ _HOME = {
     "strongest_cuts": "cuts",
     "term_waterfall": "theory",
     "r_coefficients": "synthetic",
+    "steering_effects": "steering",
     "sweep_lines": "synthetic",
     "to_png": "style",
     "to_svg": "style",
@@ -73,6 +78,7 @@ _HOME = {
     "trapqa_everyday": "trapqa",
     "trapqa_fame": "trapqa",
     "trapqa_probe_states": "trapqa",
+    "verdict_by_item": "verdicts",
 }
 
 __all__ = [
@@ -82,6 +88,7 @@ __all__ = [
     "dominance_law",
     "dominance_map",
     "dominance_scatter",
+    "dose_response_by_level",
     "effects_by_role",
     "evidence_by_item",
     "faithfulness_curve",
@@ -97,6 +104,7 @@ __all__ = [
     "predicted_against_exact",
     "probe_by_layer",
     "r_coefficients",
+    "steering_effects",
     "strongest_cuts",
     "sweep_lines",
     "term_waterfall",
@@ -110,6 +118,7 @@ __all__ = [
     "trapqa_everyday",
     "trapqa_fame",
     "trapqa_probe_states",
+    "verdict_by_item",
 ]
 
 

@@ -17,6 +17,7 @@ from latentkt.study.context import Context, ContextMaker, read_items
 from latentkt.study.corpus import join_corpus, refuse_without_patterns
 from latentkt.study.estimate import SAMPLE, Estimate, estimate
 from latentkt.study.presets import preset_named, select_items
+from latentkt.study.reading import verdicts
 from latentkt.study.stages import Stage, plan
 from latentkt.study.workers import Pool
 
@@ -118,6 +119,7 @@ def study(
             join_corpus(run, items, chosen, options, n_workers)
         _gather_skipped(run, stages)
         _gather_effects(run)
+        _gather_verdicts(run, items)
         run.finish()
     return _report(folder)
 
@@ -162,11 +164,16 @@ def _estimate(
 
 
 def _keep_items(run: RunWriter, items: ItemSet) -> None:
-    """The items stand beside the tables, so that a run can be read without the file that it came from."""
+    """The items stand beside the tables, and how they were made, so that a run can be read without their file."""
     import json
 
     lines = [json.dumps(item.to_dict(), ensure_ascii=False) for item in items]
     run.write_file("items.jsonl", "\n".join(lines) + "\n")
+    if items.path is not None:
+        from latentkt.trapqa.build import construction_tables
+
+        for name, table in construction_tables(items.path, items.sha256).items():
+            run.save(name, table)
 
 
 def _run_stage(run: RunWriter, stage: Stage, pool: Pool, bar: Bar) -> None:
@@ -197,6 +204,13 @@ def _gather_effects(run: RunWriter) -> None:
     if len(patched) and len(placebo):
         measured = patched[patched["pair"].isin(set(placebo["pair"]))].reset_index(drop=True)
         run.save("effects", effects_against_placebo(measured, placebo))
+
+
+def _gather_verdicts(run: RunWriter, items: ItemSet) -> None:
+    """A verdict for every item that was asked, from what the stages have measured."""
+    names = ("answers", "lens", "patch", "constraint_patch", "placebo_draws", "donors_skipped")
+    for name, table in verdicts({name: run.read(name) for name in names}, list(items)).items():
+        run.save(name, table)
 
 
 def _report(folder: Path) -> Path:

@@ -26,8 +26,9 @@ class Preset:
         per_kind: Items of each kind (scientist, action) whose inside is measured; None for all.
         both_orders: Whether the inside is measured in both option orders, or in one drawn per item from the seed.
         closely: Items of each kind on which the costlier measurements are made too (placebo, components, attribution,
-            token by token); None for all.
+            token by token, verdict, steering); None for all.
         edges: Of these, items (each in its orders) whose edges are attributed; None for all.
+        probe_step: Probes are fitted after every so many layers.
     """
 
     name: str
@@ -35,11 +36,12 @@ class Preset:
     both_orders: bool
     closely: int | None
     edges: int | None
+    probe_step: int
 
 
 PRESETS = {
-    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, edges=1),
-    "full": Preset("full", per_kind=None, both_orders=True, closely=None, edges=None),
+    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, edges=1, probe_step=5),
+    "full": Preset("full", per_kind=None, both_orders=True, closely=None, edges=None, probe_step=1),
 }
 
 

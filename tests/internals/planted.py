@@ -62,15 +62,16 @@ def _relay(model, plus, minus):
     layer.mlp.down_proj.weight[2, 0], layer.mlp.down_proj.weight[2, 1] = 0.3, -0.3
 
 
-def planted_pair(handle):
+def planted_pair(handle, *, item="planted", family="f", end="a:", base_right="correct", source_right="shortcut"):
     """The role `constraint` holds the marked token; `shortcut` holds one that plays no part."""
 
     def prompt(word):
-        text = f"the chemist did{word} win\na:"
+        text = f"the chemist did{word} win\n{end}"
         start = text.index(word)
         return encode(
             handle, text, chat=False, spans={"shortcut": [(4, 11)], "constraint": [(start, start + len(word))]}
         )
 
-    meta = {"item": "planted", "family": "f", "direction": "control_to_item", "order": "correct_first"}
-    return make_pair(handle, prompt(" not"), prompt(" the"), correct=" is", shortcut=" a", name="planted", meta=meta)
+    meta = {"item": item, "family": family, "direction": "control_to_item", "order": "correct_first"}
+    meta |= {"polarity": "negated", "template": "plain", "base_right": base_right, "source_right": source_right}
+    return make_pair(handle, prompt(" not"), prompt(" the"), correct=" is", shortcut=" a", name=item, meta=meta)

@@ -101,7 +101,7 @@ def test_inside_the_networks(smoke, tmp_path):
     from latentkt.synthetic import run_inside
 
     run = run_inside(smoke, out=tmp_path / "inside", number=4)
-    read = {"atp", "edges", "knockout", "faithfulness"}
+    read = {"probe_layers", "verdict", "atp", "edges", "knockout", "faithfulness"}
     assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe", *read}
     assert run.tables["faithfulness"]["none_error"].abs().max() < 1e-4
     assert run.tables["knockout"]["no_cut_error"].abs().max() < 1e-4 and run.tables["knockout"]["effect"].notna().all()

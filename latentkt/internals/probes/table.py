@@ -71,7 +71,8 @@ def probe_table(
         groups: What the split `generalisation` leaves out whole (family; entity where there is no family).
         entities: What the control task labels as one in the split `selectivity`; default `groups`.
         prompts: Token ids of each row's prompt, for the baseline bag of tokens.
-        random_init: The same activations of the same architecture with random weights and embeddings.
+        random_init: The same activations of the same architecture with random weights and embeddings; layers with NaN
+            were not run and are left out.
         embedding: Embedding layer of the same rows; default the entry of layer −1, where there is one.
         layers: The layer of each entry; default −1 (embedding), 0, 1, …
         kinds: Kinds of probe (see `fit_probe`).
@@ -85,10 +86,11 @@ def probe_table(
         `.folds`: `target`, `kind`, `split`, `role`, `layer`, `fold`, `n_train`, `n_test`, `score` (accuracy), `auc`,
         `majority_score`, `C`, `reason`; under `generalisation` `bag_score`, `embedding_score`, `random_init_score`;
         under `selectivity` `control_score` and `selectivity` = score − control score. `.layers`: the same by layer,
-        over all tested rows, with 95 % intervals that count groups (`score`, `low`, `high`; `bag_low`, `bag_high`;
-        …), `gain` with `gain_low` and `gain_high` (probe − bag of tokens, paired by group), `n_groups`, `n_single`
-        (rows left out because their entity has one row) and `evidence`: under `generalisation`, whether the score lies
-        above the interval of the bag of tokens and the gain's interval above 0. What was not measured is NaN.
+        over all tested rows, with 95 % intervals, the wider of those over groups and over folds (`score`, `low`,
+        `high`; `bag_low`, `bag_high`; …), `gain` with `gain_low` and `gain_high` (probe − bag of tokens, paired by
+        group), `n_groups`, `n_single` (rows left out because their entity has one row) and `evidence`: under
+        `generalisation`, whether the score lies above the interval of the bag of tokens and the gain's interval above
+        0. What was not measured is NaN.
 
     Raises:
         InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that
@@ -123,7 +125,7 @@ def probe_table(
     rows: list[dict[str, object]] = []
     for kind in kinds:
         for split in splits:
-            about = {"target": target, "kind": kind, "split": split, "role": role}
+            about: dict[str, object] = {"target": target, "kind": kind, "split": split, "role": role}
             for number, found in enumerate(_measured(features, task, kind_named(kind), split)):
                 about["layer"] = numbers[number]
                 folds += [{**about, "fold": fold, **row} for fold, row in enumerate(found.fold_rows())]
@@ -172,6 +174,6 @@ def _measured(features: np.ndarray, task: _Task, kind: Kind, split: str) -> Iter
         found = run(features[:, layer], labels)
         others = dict(shared) if general else {"control": [row[1] for row in found]}
         for key, x in task.baselines.items() if general else ():
-            if x.ndim == 3:
+            if x.ndim == 3 and np.isfinite(x[:, layer]).all():
                 others[key] = [o for (o,) in run(x[:, layer], labels)]
         yield LayerOutcomes([row[0] for row in found], others, task.labels, clusters, split)

@@ -26,13 +26,17 @@ SECTIONS: tuple[str, ...] = (
     "knockout",
     "faithfulness",
     "probes",
+    "steering",
+    "verdict",
+    "explicitness",
     "join",
+    "construction",
     "synthetic",
     "synthetic_inside",
     "trapqa",
     "trapqa_tables",
 )
-ELSEWHERE = frozenset({"synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"construction", "explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
