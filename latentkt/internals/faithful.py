@@ -7,26 +7,23 @@ rest, on nodes or edges, and on how they were ranked, so all of that is in the t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latentkt.errors import DataError, InputError, RunError
-from latentkt.internals.attribution_patching import atp
+from latentkt.errors import InputError, RunError
 from latentkt.internals.circuits import CutEdges, all_edges, all_nodes, node_edits
-from latentkt.internals.edges import edge_attribution
 from latentkt.internals.engines import engine_of
 from latentkt.internals.gradient import slopes
 from latentkt.internals.linear import MIN_STEPS
 from latentkt.internals.metrics import Metric, Scorer, metric_name, scorer_of
-from latentkt.internals.paths import LOGITS, Node
+from latentkt.internals.paths import Node
 from latentkt.internals.places import Place, role_positions
 from latentkt.internals.plans import MIN_GAP
+from latentkt.internals.rankings import RANKINGS, Part, Ranker
 from latentkt.internals.sources import Source, SourceRun
-from latentkt.internals.verifying import Choice
 from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
@@ -39,14 +36,12 @@ if TYPE_CHECKING:
 __all__ = ["FAITHFULNESS_COLUMNS", "SHARES", "check_options", "faithfulness"]
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-RANKINGS = {"nodes": ("atp", "ig"), "edges": ("eap", "eap_ig")}
 CURVES = ("keep", "remove")
 FAITHFULNESS_COLUMNS = (
     "engine", "dtype", "metric", "of", "ranking", "ranked_on", "ablation", "curve", "n_all", "n", "share", "n_kept",
     "base_value", "source_value", "none_value", "none_error", "value", "faithfulness", "area", "distance",
 )  # fmt: skip
 """Columns behind `pair` and the pair's meta."""
-Part = Node | tuple[Node, Node]
 
 
 @naming_out_of_memory(
@@ -116,7 +111,8 @@ def faithfulness(
     check_options(of, asked, shares, curves, scores=scores is not None)
     if of == "edges" and source is not None and not isinstance(source, SourceRun):
         raise InputError("edges are cut to the source run only", expected="source=None", found=source.kind)
-    task = _Task(of, asked, scores, tuple(shares), tuple(curves), steps, seed, metric, source or SourceRun())
+    own = source or SourceRun()
+    task = _Task(asked, Ranker(of, scores, steps, seed, metric, own), tuple(shares), tuple(curves), metric, own)
     rows: list[dict[str, object]] = []
     for pair in pairs:
         if pair.alignment.shifted:
@@ -127,15 +123,16 @@ def faithfulness(
 
 @dataclass(frozen=True)
 class _Task:
-    of: str
     rankings: tuple[str, ...]
-    scores: pd.DataFrame | None
+    ranker: Ranker
     shares: tuple[float, ...]
     curves: tuple[str, ...]
-    steps: int
-    seed: int
     metric: str | Metric | None
     source: Source
+
+    @property
+    def of(self) -> str:
+        return self.ranker.of
 
 
 def check_options(
@@ -186,10 +183,10 @@ class _Tracer:
         }
         ends = {"base_value": base, "source_value": self._source, "none_value": none, "none_error": error}
         for ranking in self._task.rankings:
-            order, name, ranked_on = self._order(ranking)
-            about = {"ranking": name, "ranked_on": ranked_on, "ablation": self._ablation}
+            found = self._task.ranker.rank(self._engine, self._pair, self._parts, ranking)
+            about = {"ranking": found.name, "ranked_on": found.ranked_on, "ablation": self._ablation}
             for curve in self._task.curves:
-                points = [(n, self._value(self._replaced(order, curve, n))) for n in self._counts()]
+                points = [(n, self._value(self._replaced(found.order, curve, n))) for n in self._counts()]
                 yield from self._curve(points, {**fixed, **about, "curve": curve}, ends)
 
     def _replaced(self, order: list[int], curve: str, n: int) -> list[int]:
@@ -281,35 +278,6 @@ class _Tracer:
             )
         return error
 
-    def _order(self, ranking: str) -> tuple[list[int], str, str]:
-        """Parts from the first to the last of a ranking, its name in the table, and what it was made on."""
-        n_all = len(self._parts)
-        if ranking == "random":
-            digest = hashlib.sha256(f"{self._task.seed}:{self._pair.name}".encode()).digest()
-            order = np.random.default_rng(int.from_bytes(digest[:8], "big")).permutation(n_all)
-            return order.tolist(), ranking, "nothing"
-        table, name, ranked_on = self._task.scores, ranking, "pair"
-        if ranking != "given":
-            table = self._predict(ranking)
-        assert table is not None
-        if ranking == "given":
-            methods, pairs = (set(table.get(column, ())) for column in ("method", "pair"))
-            name = f"given {'/'.join(sorted(methods))}".strip()
-            own = self._pair.name in pairs
-            ranked_on = ("pair" if len(pairs) == 1 else "pairs with it") if own else "other pairs"
-        size = _sizes(table, self._task.of)
-        values = np.array([size.get(_key(part), -1.0) for part in self._parts])
-        return np.argsort(-values, kind="stable").tolist(), name, ranked_on
-
-    def _predict(self, ranking: str) -> pd.DataFrame:
-        steps, none = self._task.steps, Choice(top=0, sample=0)
-        options: dict[str, Any] = {"steps": steps, "metric": self._task.metric, "choice": none, "method": ranking}
-        if self._task.of == "edges":
-            return edge_attribution(self._engine, [self._pair], **options)
-        options["source"] = None if isinstance(self._task.source, SourceRun) else self._task.source
-        sites = ("z", "mlp_out")
-        return atp(self._engine, [self._pair], sites=sites, where=("all",), heads=True, **options)
-
 
 def _place(pair: Pair, *, exact: bool) -> Place:
     """Tokens whose parts are exchanged: those that can differ, or, from other prompts, all but special ones."""
@@ -318,19 +286,3 @@ def _place(pair: Pair, *, exact: bool) -> Place:
         return place.behind(pair.alignment.first_difference)
     kept = [(p, q) for p, q in zip(place.base, place.source, strict=True) if not pair.base.is_special[p]]
     return Place(place.role, tuple(p for p, _ in kept), tuple(q for _, q in kept))
-
-
-def _key(part: Part) -> object:
-    if isinstance(part, Node):
-        return (part.site, part.layer, -1 if part.head is None else part.head)
-    return (part[0].name, "logits" if part[1] == LOGITS else part[1].name)
-
-
-def _sizes(table: pd.DataFrame, of: str) -> dict[object, float]:
-    """Mean size of the predictions of each part."""
-    columns = ["site", "layer", "head"] if of == "nodes" else ["sender", "receiver"]
-    missing = [name for name in (*columns, "predicted") if name not in table.columns]
-    if missing:
-        raise DataError(f"scores of {of}", expected=", ".join((*columns, "predicted")), found=f"no {missing[0]}")
-    means = table.assign(size=table["predicted"].abs()).groupby(columns)["size"].mean().dropna()
-    return dict(zip(means.index, means.tolist(), strict=True))

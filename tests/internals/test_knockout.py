@@ -11,8 +11,8 @@ import torch
 
 from latentkt.errors import InputError
 from latentkt.internals import engine_of, knockout
-from latentkt.internals.attention_cuts import cut_pattern, sink_positions
 from latentkt.internals.lens import LensRun
+from latentkt.internals.masking import cut_pattern, sink_positions
 from latentkt.models import encode
 from tests.internals.making import tiny_pair
 from tests.internals.planted import HEAD, LAYER, planted_handle, planted_pair
