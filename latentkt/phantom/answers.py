@@ -38,8 +38,9 @@ JUDGEMENTS = ("abstained", "answered", "unparsable", "no_answer")
 `no_answer`: there was nothing to judge."""
 
 ABSTENTIONS = ("uncertainty", "alternative", "context", "decompose", "presume")
-"""Kinds of abstention (Section 6.2): it does not know; it takes the name for a slip and speaks of another thing; it asks
-for context; it takes the name apart and guesses; it does not name the property but takes the concept for granted."""
+"""Kinds of abstention (Section 6.2): it does not know; it takes the name for a slip and speaks of another thing; it
+asks for context; it takes the name apart and guesses; it does not name the property but takes the concept for granted.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

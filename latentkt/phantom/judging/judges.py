@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from latentkt.errors import InputError, MissingExtraError, RunError
-from latentkt.phantom.judging.contract import KIND_PROMPT, KIND_WORDS, VERDICT_PROMPT, VERDICT_WORDS, again, fill, read_word
+from latentkt.phantom.judging.contract import (
+    KIND_PROMPT,
+    KIND_WORDS,
+    VERDICT_PROMPT,
+    VERDICT_WORDS,
+    again,
+    fill,
+    read_word,
+)
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
