@@ -2,8 +2,8 @@
 
 Each annotator is left out in turn. On every item the left-out annotator and the judge are compared with the remaining
 annotators: who agrees with more of them? The judge passes against one annotator where it is as good at least, allowing
-for the advantage ε that a person is granted for costing more. Its winning rate is the share of annotators that it passes
-against, after control of the false discovery rate; at 0.5 or more it may stand in for an annotator.
+for the advantage ε that a person is granted for costing more. Its winning rate is the share of annotators that it
+passes against, after control of the false discovery rate; at 0.5 or more it may stand in for an annotator.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class AltTest:
         epsilon: Advantage that was granted to a person.
         level: False discovery rate.
         comparisons: One an annotator.
-        dropped: Items that were left out because fewer than three labels stood beside the judge's.
+        dropped: Items that were left out because too few people labelled them.
         test: Name of the test.
     """
 
@@ -116,6 +116,7 @@ def alternative_annotator_test(
     epsilon: float = 0.15,
     level: float = 0.05,
     min_items: int = 30,
+    min_labels: int = 2,
 ) -> AltTest:
     """Run the test.
 
@@ -126,6 +127,7 @@ def alternative_annotator_test(
             authors' values).
         level: False discovery rate over annotators.
         min_items: Fewest items for each annotator; under about 30 the t test is no guide.
+        min_labels: Fewest labels of people that an item needs: one who is left out, and somebody to agree with.
 
     Raises:
         InputError: Fewer than three annotators, too few items in common, or ε or the level outside 0 to 1.
@@ -138,21 +140,25 @@ def alternative_annotator_test(
         >>> result.winning_rate, result.passes
         (1.0, True)
     """
-    if not 0 <= epsilon < 1 or not 0 < level < 1:
-        raise InputError("epsilon and level", expected="0 <= epsilon < 1, 0 < level < 1", found=f"{epsilon}, {level}")
+    if not 0 <= epsilon < 1 or not 0 < level < 1 or min_labels < 2:
+        raise InputError(
+            "options of the alternative annotator test",
+            expected="0 <= epsilon < 1, 0 < level < 1, min_labels >= 2",
+            found=f"{epsilon}, {level}, {min_labels}",
+        )
     if len(annotations) < 3:
         raise InputError(
             "the alternative annotator test needs annotators to compare with",
             expected="three annotators or more",
             found=", ".join(annotations) or "none",
         )
-    items, dropped = _usable(annotations)
+    items, dropped = _usable(annotations, min_labels)
     raw = [_compare(name, annotations, judge, items, epsilon) for name in annotations]
     few = [f"{name}: {len(judge_wins)}" for name, judge_wins, _, _, _ in raw if len(judge_wins) < min_items]
     if few:
         raise InputError(
             "too few items for the alternative annotator test",
-            expected=f"{min_items} items for each annotator with two others' labels",
+            expected=f"{min_items} items for each annotator with another's label",
             found="; ".join(few),
             fix="annotate more, or lower min_items and read the p values with care",
         )
@@ -171,10 +177,10 @@ def alternative_annotator_test(
     )
 
 
-def _usable(annotations: Mapping[str, Labels]) -> tuple[set[Hashable], int]:
-    """Items with labels of three annotators at least: one left out, two to agree with."""
+def _usable(annotations: Mapping[str, Labels], min_labels: int) -> tuple[set[Hashable], int]:
+    """Items with enough labels, and how many have too few."""
     everything = {item for labels in annotations.values() for item in labels}
-    kept = {item for item in everything if sum(item in labels for labels in annotations.values()) >= 3}
+    kept = {item for item in everything if sum(item in labels for labels in annotations.values()) >= min_labels}
     return kept, len(everything) - len(kept)
 
 

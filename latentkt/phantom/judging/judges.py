@@ -32,7 +32,7 @@ class Verdict:
 
     Attributes:
         judgement: `abstained`, `answered` or `unparsable`.
-        kind: Kind of abstention; `unparsable` where it could not be read; None where it was not asked or does not exist.
+        kind: Kind of abstention; `unparsable` where it could not be read; None where there is none or it was not asked.
         meta: The judge's words, or the rule that decided.
     """
 

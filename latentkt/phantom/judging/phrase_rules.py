@@ -29,6 +29,8 @@ _THING = (
     r"(?:thing|term|concept|word|entity|event|record|evidence|information|mention|reference|name|phrase|definition|"
     r"entry|place|person|work)s?"
 )
+_DEFINITE = r"(?:specific|single|exact|particular|precise|known|definite|fixed|documented|recorded)"
+_CANNOT = r"(?:cannot|can not|can't|couldn't|unable to|not able to)"
 _KNOWN = (
     r"(?:exist|exists|real|recogni[sz]ed|known|established|standard|official|actual|existing|valid|"
     r"widely[- ]used|widely[- ]known|commonly[- ]used|common|appear|correspond)"
@@ -38,6 +40,7 @@ _KNOWS = (
     r"able to (?:find|locate|verify|confirm)|"
     r"have (?:any |enough |sufficient |specific |reliable |access to )*(?:information|knowledge|data|details|record))"
 )
+_WORDS = r"(?:[\w-]+\s+){0,4}"
 _ASKED = r"(?:provide|answer|determine|give|confirm|verify|assist|help|say|tell|define)"
 _PLEASE = r"(?:could you|can you|please|would you)(?: please)?"
 
@@ -71,8 +74,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "presume",
         "no property",
-        rf"(?:no|not (?:a|any|one)) (?:specific|single|exact|particular|precise|known|definite|fixed|documented|recorded)"
-        rf"\s+(?:\w+\s+){{0,2}}{_PROPERTY}\b",
+        rf"(?:no|not (?:a|any|one)) {_DEFINITE}\s+(?:\w+\s+){{0,2}}{_PROPERTY}\b",
     ),
     _rule(
         "presume",
@@ -90,13 +92,13 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "uncertainty",
         "cannot",
-        rf"(?:i|we)(?:'m| am|'re| are)?\b[^.?!,;]{{0,20}}(?:cannot|can not|can't|couldn't|unable to|not able to) {_ASKED}\b",
+        rf"(?:i|we)(?:'m| am|'re| are)?\b[^.?!,;]{{0,20}}{_CANNOT} {_ASKED}\b",
     ),
     _rule(
         "uncertainty",
         "no such thing",
-        rf"there (?:is|was|are|were) (?:currently |actually )?(?:no|not any|not a)\s+(?:[\w-]+\s+){{0,4}}(?:such\b|{_THING}\b)",
-        rf"there (?:isn't|wasn't|aren't|weren't) (?:any|an?)\s+(?:[\w-]+\s+){{0,4}}(?:such\b|{_THING}\b)",
+        rf"there (?:is|was|are|were) (?:currently |actually )?(?:no|not any|not a)\s+{_WORDS}(?:such|{_THING})\b",
+        rf"there (?:isn't|wasn't|aren't|weren't) (?:any|an?)\s+{_WORDS}(?:such|{_THING})\b",
         r"no such (?:thing|term|concept|word|event|place)\b",
     ),
     _rule(
