@@ -103,7 +103,8 @@ def probe(seed: int = 3) -> pd.DataFrame:
         bag = 0.5 + 0.02 * fold
         score = float(np.clip(0.5 + 0.03 * max(layer, 0) + rng.normal(0, 0.03), 0, 1))
         cells = {"n_train": 96, "n_test": 24, "score": score, "bag_score": bag, "majority_score": 0.5, "C": 0.1}
-        rows.append({"target": "answer_side", "layer": layer, "position": "last", "fold": fold, **cells})
+        about = {"target": "answer_side", "split": "generalisation", "layer": layer, "role": "last", "fold": fold}
+        rows.append({**about, **cells})
     return pd.DataFrame(rows)
 
 

@@ -18,7 +18,7 @@ every run of that item, its control included.
     (nats; patched − base).
 
 `probe`: one row a target, layer and fold.
-    `target`, `layer`, `fold`, `score` (held-out accuracy), `bag_score` (a bag of tokens on the same fold),
+    `target`, `split`, `layer`, `fold`, `score` (held-out accuracy), `bag_score` (a bag of tokens on the same fold),
     `majority_score` (always the more frequent class of the training fold), `n_test`.
 
 `trapqa`: one row a question, setting, condition and order; the fields of `latentkt.trapqa.running.Record`.
@@ -50,7 +50,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "answers": ("item", "kind", "family", "which", "order", "log_odds"),
     "lens": ("item", "family", "kind", "which", "order", "layer", "position", "first_token_log_odds"),
     "patch": ("item", "family", "kind", "order", "direction", "site", "layer", "role", "effect"),
-    "probe": ("target", "layer", "fold", "score", "bag_score", "majority_score", "n_test"),
+    "probe": ("target", "split", "layer", "fold", "score", "bag_score", "majority_score", "n_test"),
     "trapqa": (
         *("question_id", "setting", "condition", "order", "answer", "family", "log_odds"),
         *("probe_eliminative_correct", "probe_compatibility_correct"),

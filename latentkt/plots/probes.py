@@ -38,7 +38,7 @@ def probe_by_layer(probe: pd.DataFrame, *, target: str | None = None, caption: s
     chosen = targets[0] if target is None and len(targets) == 1 else target
     if chosen not in targets:
         raise DataError("target of the probe figure", expected=f"one of {', '.join(targets)}", found=target)
-    table = probe[probe["target"] == chosen]
+    table = probe[(probe["target"] == chosen) & (probe["split"] == "generalisation")]
     folds = table.drop_duplicates("fold")
     figure, (axes,) = panels(
         1,

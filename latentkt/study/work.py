@@ -79,7 +79,7 @@ def patching(context: Context, cells: Cells) -> Tables:
 
 def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     """Probe the last prompt token by layer for the target `answer_side`: 1 where y* is right, 0 where y_s is."""
-    from latentkt.internals import ProbeData, probe_layers
+    from latentkt.internals import probe_table
 
     rows = batch[1]["last_token"]
     try:
@@ -87,13 +87,16 @@ def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
             raise InputError("no prompt of the preset could be run")
         rows = rows[rows["right"].notna()]
         width = context.handle.d_model
-        data = ProbeData(
-            features=np.stack([np.asarray(flat, dtype=np.float32).reshape(-1, width) for flat in rows["residual"]]),
+        found = probe_table(
+            np.stack([np.asarray(flat, dtype=np.float32).reshape(-1, width) for flat in rows["residual"]]),
+            (rows["right"] == "correct").to_numpy().astype(int),
+            list(rows["family"]),
+            entities=list(rows["item"]),
             prompts=list(rows["prompt_ids"]),
-            labels=(rows["right"] == "correct").to_numpy().astype(int),
-            groups=list(rows["family"]),
+            target="answer_side",
+            seed=context.options.seed,
         )
-        table, skipped = probe_layers(data, target="answer_side", seed=context.options.seed), []
+        table, skipped = found.folds, []
     except LatentKTError as error:
         table = nothing()
         skipped = [{"stage": "probes", "item": "all", "which": "", "order": "", "reason": error.what}]

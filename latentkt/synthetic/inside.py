@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.internals import LensRun, ProbeData, answer_lens, attribute, patch, probe_layers
+from latentkt.internals import LensRun, answer_lens, attribute, patch, probe_table
 from latentkt.models import encode, encode_answers, make_pair, open_model
 from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.items import choice_items, item_prompts
@@ -181,13 +181,14 @@ def _probes(handle: ModelHandle, world: World, traps: Sequence[_Trap], residuals
     for cluster in sorted({trap.row.cluster for trap in traps}):
         chosen = [index for index, trap in enumerate(traps) if trap.row.cluster == cluster]
         words = [int(traps[i].row.word) ^ (traps[i].which == "control") for i in chosen]
-        data = ProbeData(
-            features=np.stack([residuals[i].numpy() for i in chosen]),
+        found = probe_table(
+            np.stack([residuals[i].numpy() for i in chosen]),
+            np.array(words),
+            [str(traps[i].row.correct) for i in chosen],
             prompts=[traps[i].prompt.ids for i in chosen],
-            labels=np.array(words),
-            groups=[str(traps[i].row.correct) for i in chosen],
+            target=f"constraint at the last token, {cluster}",
         )
-        tables.append(probe_layers(data, target=f"constraint at the last token, {cluster}"))
+        tables.append(found.folds)
     # At a name the network has seen nothing else, so the prompt that ends with it gives the same residual stream.
     prompts = [encode(handle, name, chat=False) for name in world.entities]
     names = [
@@ -197,9 +198,12 @@ def _probes(handle: ModelHandle, world: World, traps: Sequence[_Trap], residuals
     _, at_name = answer_lens(handle, names)
     features = np.stack([resid.numpy() for resid in at_name])
     for index, relation in enumerate(world.relations):
-        data = ProbeData(
-            features=features, prompts=[prompt.ids for prompt in prompts], labels=world.polarity[index],
-            groups=[str(entity) for entity in range(len(world.entities))],
-        )  # fmt: skip
-        tables.append(probe_layers(data, target=f"fact at the name, {relation.name}"))
+        found = probe_table(
+            features,
+            world.polarity[index],
+            [str(entity) for entity in range(len(world.entities))],
+            prompts=[prompt.ids for prompt in prompts],
+            target=f"fact at the name, {relation.name}",
+        )
+        tables.append(found.folds)
     return pd.concat(tables, ignore_index=True)

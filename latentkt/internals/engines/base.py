@@ -45,7 +45,7 @@ class Replace:
     """An edit that puts values at some positions, in every row.
 
     Attributes:
-        positions: Token positions; for `pattern`, query positions.
+        positions: Token positions, negative ones from the end; for `pattern`, query positions.
         values: [position, …]: what stands there afterwards, of one head where `head` is given.
         head: The head that is changed; None for all.
     """
@@ -55,9 +55,15 @@ class Replace:
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        """`value` with the replacement; `value` itself is left alone."""
+        """`value` with the replacement; `value` itself is left alone.
+
+        Raises:
+            InputError: A position lies outside the value.
+        """
         out = value.clone()
-        at = list(self.positions)
+        at, length = list(self.positions), value.shape[1]
+        if not all(-length <= position < length for position in at):
+            raise InputError("an edit's positions lie outside the run", expected=f"{length} tokens", found=at)
         new = self.values.to(out)
         if self.head is None:
             out[:, at] = new

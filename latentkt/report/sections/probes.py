@@ -31,6 +31,7 @@ def section(run: Run) -> Section | None:
     if not run.has("probe"):
         return None
     probe = run.tables["probe"]
+    probe = probe[probe["split"] == "generalisation"]
     require(probe, "probe")
     findings: list[Finding] = []
     blocks: list[Block] = []
