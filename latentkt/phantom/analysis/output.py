@@ -74,7 +74,7 @@ def markdown(table: pd.DataFrame) -> str:
         >>> print(markdown(pd.DataFrame({"setting": ["a|b"], "rate_pct": [12.34567]})))
         | setting | rate_pct |
         | --- | ---: |
-        | a\\|b | 12.346 |
+        | a\|b | 12.346 |
         <BLANKLINE>
     """
     numeric = [table[name].dtype.kind in "fiu" for name in table.columns]
