@@ -186,7 +186,7 @@ def make_prompts(
     Example:
         >>> made = Concept.make("pericline circuit", kind="term", category="science")
         >>> [prompt.text for prompt in make_prompts([made], properties=["existence"])]
-        ['Is there a concept that is called "pericline circuit"?']
+        ['I came across the term "pericline circuit". Is it a real one?']
     """
     _check_request(properties, per_property, pools)
     prompts = []
