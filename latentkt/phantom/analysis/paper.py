@@ -144,8 +144,7 @@ def _granularity(figures: dict[str, Any]) -> list[Check]:
             Check(
                 f"Tables 3 and 4, {name}, models that do not reason",
                 f"{len(cells)} rates to two decimals",
-                f"{len(cells) - len(off)} are shares of {best:,} replies"
-                + (f"; not so: {listed}" if off else ""),
+                f"{len(cells) - len(off)} are shares of {best:,} replies" + (f"; not so: {listed}" if off else ""),
                 not off,
                 "rates that are no share of whole replies were rounded twice, or rest on fewer replies" if off else "",
             )
