@@ -16,6 +16,8 @@ ACTIONS: dict[str, str] = {
     "verify": "search a corpus for concepts: what it holds is dropped, or sorted by frequency where it is real",
     "ask": "ask a model about concepts, or read the logs of hosted ones",
     "judge": "decide which answers abstain: by a judge model, or by a phrase list",
+    "analyse": "every table of judged answers, and the report",
+    "probe": "read from a model's activations whether a concept exists, and push it",
 }
 
 

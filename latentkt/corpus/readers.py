@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from latentkt.corpus.documents import Batch, Skipped, make_buffer
-from latentkt.corpus.fields import Fields
+from latentkt.corpus.fields import Fields, choose_fields
 from latentkt.corpus.jsonl import iterate_lines, parse_line
 from latentkt.corpus.kernel import Kernel
 from latentkt.corpus.matching import Matching
-from latentkt.corpus.shards import HUB, Shard, open_shard
+from latentkt.corpus.shards import HUB, Shard, find_shards, open_shard
 from latentkt.corpus.tally import cluster_hash
 from latentkt.errors import DataError, MissingExtraError
 
-__all__ = ["first_record", "read_shard"]
+__all__ = ["first_record", "read_shard", "read_texts"]
 
 BATCH_BYTES = 4_000_000
 _Record = tuple[int, Mapping[str, Any], int]  # line or row from 1, fields, stored bytes read so far
@@ -71,6 +71,30 @@ def first_record(shard: Shard) -> Mapping[str, Any] | None:
     """The first good record of a shard, None if there is none."""
     with closing(_records(shard, None, Skipped())) as records:
         return next((record for _, record, _ in records), None)
+
+
+def read_texts(paths: Sequence[str], *, text_field: str | None = None) -> Iterator[str]:
+    """The texts of a corpus one by one, as they are stored: for tokenizers, not for counting.
+
+    Args:
+        paths: Files, folders, globs, URLs or hub ids, as everywhere.
+        text_field: Field of the text; found in the first record if None.
+
+    Raises:
+        InputError: The paths name nothing that can be read.
+        DataError: A shard cannot be read.
+    """
+    shards, _ = find_shards(paths)
+    record = next((first_record(shard) for shard in shards if shard.format != "text"), None)
+    fields = choose_fields(record, text=text_field, cluster="none")
+    for shard in shards:
+        if shard.format == "text":
+            with open_shard(shard) as stream:
+                yield b"\n".join(line for _, line in iterate_lines(stream)).decode("utf-8", errors="replace")
+            continue
+        with closing(_records(shard, fields, Skipped())) as records:
+            texts = (fields.text_of(each) for _, each, _ in records)
+            yield from (text for text in texts if isinstance(text, str))
 
 
 def _cluster(shard: Shard, line: int, fields: Fields, record: Mapping[str, Any], skipped: Skipped) -> str:

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from latentkt.plots.join import dominance_scatter
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
+    from latentkt.plots.phantom import (
+        phantom_abstention,
+        phantom_kinds,
+        phantom_probe,
+        phantom_rates,
+        phantom_selectivity,
+        phantom_steering,
+    )
     from latentkt.plots.placebo import effects_by_role
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.style import to_png, to_svg
@@ -50,6 +58,12 @@ _HOME = {
     "layer_by_token": "tokens",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
+    "phantom_abstention": "phantom",
+    "phantom_kinds": "phantom",
+    "phantom_probe": "phantom",
+    "phantom_rates": "phantom",
+    "phantom_selectivity": "phantom",
+    "phantom_steering": "phantom",
     "position_bias": "accuracy",
     "probe_by_layer": "probes",
     "term_waterfall": "theory",
@@ -82,6 +96,12 @@ __all__ = [
     "layer_by_token",
     "lens_trajectory",
     "patch_by_role",
+    "phantom_abstention",
+    "phantom_kinds",
+    "phantom_probe",
+    "phantom_rates",
+    "phantom_selectivity",
+    "phantom_steering",
     "position_bias",
     "probe_by_layer",
     "r_coefficients",

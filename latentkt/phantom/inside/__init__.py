@@ -1,4 +1,4 @@
-"""Inside the model: can it be read whether a concept exists, does that predict what is said, and does pushing change it?"""
+"""Inside the model: can it be read whether a concept exists, does that predict what is said, does pushing change it?"""
 
 from __future__ import annotations
 

@@ -27,8 +27,10 @@ SECTIONS: tuple[str, ...] = (
     "synthetic",
     "trapqa",
     "trapqa_tables",
+    "phantom",
+    "phantom_inside",
 )
-ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables", "phantom", "phantom_inside"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
