@@ -231,7 +231,8 @@ def answers_frame(answers: Iterable[Answer]) -> pd.DataFrame:
     rows = [{k: v for k, v in asdict(answer).items() if k != "meta"} for answer in answers]
     frame = pd.DataFrame(rows, columns=[name for name in _NAMES if name != "meta"])
     order = {name: place for place, name in enumerate(PROPERTIES)}
-    frame["thinking_budget"] = frame["thinking_budget"].map(lambda value: None if value is None else str(value))
+    budgets = [None if row["thinking_budget"] is None else str(row["thinking_budget"]) for row in rows]
+    frame["thinking_budget"] = pd.Series(budgets, index=frame.index, dtype="object")
     frame["thinking_tokens"] = frame["thinking_tokens"].astype("float64")
     frame["finished"] = frame["finished"].astype("boolean")
     place = frame["property"].map(lambda name: order.get(name, len(order)))

@@ -13,7 +13,7 @@ import pandas as pd
 from latentkt.errors import DataError
 from latentkt.phantom.analysis.frame import counted, share_row
 from latentkt.phantom.analysis.rates import EVERY
-from latentkt.phantom.judging.agreement import sheet_rows
+from latentkt.phantom.judging.labels import sheet_rows
 from latentkt.stats import cluster_interval, holm, mcnemar_test
 
 __all__ = ["SettingFacts", "domains", "pairs_of_settings", "read_setting_facts", "sizes"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from latentkt import lazy
 
 if TYPE_CHECKING:
-    from latentkt.phantom.judging.agreement import Agreement as Agreement
-    from latentkt.phantom.judging.agreement import agreement as agreement
-    from latentkt.phantom.judging.agreement import read_labels as read_labels
+    from latentkt.phantom.judging.labels import Agreement as Agreement
+    from latentkt.phantom.judging.labels import agreement as agreement
+    from latentkt.phantom.judging.labels import read_labels as read_labels
     from latentkt.phantom.judging.annotators import AltTest as AltTest
     from latentkt.phantom.judging.annotators import alternative_annotator_test as alternative_annotator_test
     from latentkt.phantom.judging.annotators import read_annotations as read_annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from latentkt.phantom.judging.run import judge_file as judge_file
 
 _HOME = {
-    "Agreement": "agreement",
+    "Agreement": "labels",
     "AltTest": "annotators",
     "Judge": "judges",
     "Judged": "run",
     "ModelJudge": "judges",
     "PhraseJudge": "phrases",
     "Verdict": "judges",
-    "agreement": "agreement",
+    "agreement": "labels",
     "alternative_annotator_test": "annotators",
     "compare_ratings": "ratings",
     "judge_answers": "run",
@@ -42,7 +42,7 @@ _HOME = {
     "model_judge": "judges",
     "read_annotations": "annotators",
     "read_claims": "claims",
-    "read_labels": "agreement",
+    "read_labels": "labels",
     "read_ratings": "ratings",
     "write_claims_sheet": "claims",
 }

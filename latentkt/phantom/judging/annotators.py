@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.errors import DataError, InputError
-from latentkt.phantom.judging.agreement import sheet_rows
+from latentkt.phantom.judging.labels import sheet_rows
 
 if TYPE_CHECKING:
     import pandas as pd

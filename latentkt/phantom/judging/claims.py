@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from latentkt.errors import DataError, InputError, RunError
 from latentkt.phantom.answers import Answer
-from latentkt.phantom.judging.agreement import sheet_rows
+from latentkt.phantom.judging.labels import sheet_rows
 from latentkt.results import atomic_write
 from latentkt.stats import wilson
 
