@@ -225,7 +225,7 @@ _FITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def answers_frame(answers: Iterable[Answer]) -> pd.DataFrame:
-    """Answers as a table, one column a field; `meta` is left out. Properties come in the order of `PROPERTIES`."""
+    """Answers as a table, one column a field, without `meta`; settings as they come, properties as in `PROPERTIES`."""
     import pandas as pd
 
     rows = [{k: v for k, v in asdict(answer).items() if k != "meta"} for answer in answers]
@@ -235,5 +235,7 @@ def answers_frame(answers: Iterable[Answer]) -> pd.DataFrame:
     frame["thinking_budget"] = pd.Series(budgets, index=frame.index, dtype="object")
     frame["thinking_tokens"] = frame["thinking_tokens"].astype("float64")
     frame["finished"] = frame["finished"].astype("boolean")
-    place = frame["property"].map(lambda name: order.get(name, len(order)))
-    return frame.assign(_place=place).sort_values(["setting", "_place"], kind="stable").drop(columns="_place")
+    settings = {name: place for place, name in enumerate(dict.fromkeys(frame["setting"]))}
+    rank = frame["setting"].map(settings) * len(PROPERTIES) * 2
+    rank += frame["property"].map(lambda name: order.get(name, len(order)))
+    return frame.iloc[rank.argsort(kind="stable")].reset_index(drop=True) if len(frame) else frame

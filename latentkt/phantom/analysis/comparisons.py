@@ -135,7 +135,7 @@ def _paired(frame: pd.DataFrame, first: str, second: str, existence: str) -> lis
     for setting in (first, second):
         mine = counted(frame[(frame["setting"] == setting) & (frame["existence"] == existence)], "all")
         sides.append(mine[mine["abstains"].notna()].set_index("prompt_id"))
-    both = sides[0][["property", "group", "abstains"]].join(sides[1]["abstains"], rsuffix="_2", how="inner")
+    both = sides[0][["property", "group", "abstains"]].join(sides[1]["abstains"].rename("abstains_2"), how="inner")
     parts = [(EVERY, both), *((str(name), part) for name, part in both.groupby("property", sort=False))]
     rows: list[dict[str, object]] = []
     for name, part in parts:

@@ -170,7 +170,7 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, fl
         n: Cases.
 
     Returns:
-        t with n − 3 degrees of freedom, and its two-sided p value, for H0: r12 = r13.
+        t with n − 3 degrees of freedom, and its two-sided p value, for H0: r12 = r13; NaN where they are perfect.
 
     Example:
         >>> [round(x, 2) for x in williams_test(0.4, 0.5, 0.1, 103)]
@@ -181,5 +181,7 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, fl
     determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     mean = (r12 + r13) / 2
     below = 2 * determinant * (n - 1) / (n - 3) + mean**2 * (1 - r23) ** 3
+    if below < 1e-12:  # a perfect correlation among the three: no spread to test with
+        return math.nan, math.nan
     t = (r12 - r13) * math.sqrt((n - 1) * (1 + r23) / below)
     return t, float(2 * student_t.sf(abs(t), n - 3))
