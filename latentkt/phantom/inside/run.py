@@ -226,12 +226,21 @@ def _probe_tables(
             max_folds=options.max_folds,
             seed=options.seed,
         )
-        layers.append(found.layers)
+        layers.append(above_chance(found.layers))
         folds.append(found.folds)
     return {
         "phantom_probe": pd.concat(layers, ignore_index=True),
         "phantom_probe_folds": pd.concat(folds, ignore_index=True),
     }
+
+
+def above_chance(layers: pd.DataFrame) -> pd.DataFrame:
+    """Count as evidence only what also lies above chance.
+
+    Where every left-out seed has a real and a made concept, a bag of subwords can fall below chance: what it has learnt
+    of one of the two is wrong for the other. A probe at chance would then lie above the bag.
+    """
+    return layers.assign(evidence=layers["evidence"] & (layers["low"] > 0.5))
 
 
 def _steered(
