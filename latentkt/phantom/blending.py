@@ -31,7 +31,7 @@ class BlendRules:
 
     most: int | None = None
     least_word: int = 4
-    least_part: int = 3
+    least_part: int = 2
     attested_join: bool = True
     longest: int = 20
     tries: int = 20
@@ -61,9 +61,9 @@ def make_blends(
 
     Example:
         >>> from latentkt.phantom.affixes import collect_affixes
-        >>> words = ["macromolecule", "cardiology", "psychotherapy", "hyperbolic"]
+        >>> words = ["macromolecule", "cardiology", "chemotherapy", "carbonate", "megalithic"]
         >>> [blend.word for blend in make_blends(words, collect_affixes(words), rng=random.Random(1))]
-        ['cardiotherapy', 'macrotherapy', 'cardiobolic', 'hypertherapy']
+        ['chemology']
     """
     rules = rules or BlendRules()
     firsts, lasts = _parts(words, affixes, rules)

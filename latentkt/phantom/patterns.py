@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from latentkt.phantom.words import WordLists, english
 
@@ -29,16 +30,19 @@ class PatternRules:
         thresholds: Category -> threshold, instead of the three above.
         word_least: Lowest frequency of an item of one word; items go up to the pattern's threshold.
         ngram_least: Lowest frequency of an item of several words.
+        whole_runs: An item must be, in one entity at least, all that stands between pattern, function words and the
+            ends of the name (`Coral Sea`, but neither `Coral` nor `Sea`); False takes any n-gram of fitting frequency.
         lists: Function words and rejected words of the language; English by default.
     """
 
     lengths: tuple[int, ...] = (2, 3)
     share: float = 0.01
-    least: int = 2
+    least: int = 5
     most: int = 30
     thresholds: Mapping[str, int] = field(default_factory=dict)
     word_least: int = 1
-    ngram_least: int = 2
+    ngram_least: int = 1
+    whole_runs: bool = True
     lists: WordLists | None = None
 
     def threshold(self, category: str, n_entities: int) -> int:
@@ -46,7 +50,7 @@ class PatternRules:
 
         Example:
             >>> [PatternRules().threshold("x", n) for n in (10, 274, 1500, 300_000)]
-            [2, 3, 15, 30]
+            [5, 5, 15, 30]
         """
         return self.thresholds.get(category, max(self.least, min(self.most, round(self.share * n_entities))))
 
@@ -112,10 +116,10 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
     comma or the like.
 
     Example:
-        >>> names = ["Battle of Ypres", "Battle of Hastings", "battle of Jutland", "Battle of Crecy", "Thirty Years War"]
-        >>> parts = find_parts("war", names)
+        >>> names = ["Battle of Ypres", "Battle of Hastings", "battle of Jutland", "Battle of Coral Sea", "Great War"]
+        >>> parts = find_parts("war", names, PatternRules(least=2))
         >>> parts.threshold, parts.patterns, parts.items
-        (2, (('Battle', 'of'),), ('Ypres', 'Hastings', 'Jutland', 'Crecy', 'Thirty', 'Years', 'War'))
+        (2, (('Battle', 'of'),), ('Ypres', 'Hastings', 'Jutland', 'Coral Sea', 'Great War'))
     """
     rules = rules or PatternRules()
     threshold = rules.threshold(category, len(entities))
@@ -128,6 +132,8 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
     items = {word for word, n in words.items() if rules.word_least <= n <= threshold and check.is_item([word])}
     items -= in_patterns
     items |= {gram for gram, n in ngrams.items() if rules.ngram_least <= n <= threshold and check.is_item(gram.split())}
+    if rules.whole_runs:
+        items &= _runs(split, patterns, check, rules.lengths)
     written = _casings(split, patterns | items, rules.lengths)
     shapes = Shapes(word for own in split for word in own)
     ordered = sorted(patterns, key=lambda gram: (-ngrams[gram], gram))
@@ -152,6 +158,22 @@ def _count_ngrams(
         marked = [word if words[word] >= least else "" for word in shapes]
         counts.update({gram for gram in _grams(marked, rules.lengths) if _whole(gram)})
     return counts
+
+
+def _runs(split: Iterable[Sequence[str]], patterns: set[str], check: _Checks, lengths: Iterable[int]) -> set[str]:
+    """What patterns, function words and numbers leave over of each entity, in one piece."""
+    found: set[str] = set()
+    for own in split:
+        words = [shape(word) for word in own]
+        free = [check.is_core(word) for word in words]
+        for length in lengths:
+            for at in range(len(words) - length + 1):
+                if " ".join(words[at : at + length]) in patterns:
+                    free[at : at + length] = [False] * length
+        for is_free, run in groupby(zip(free, words, strict=True), key=lambda pair: pair[0]):
+            if is_free:
+                found.add(" ".join(word for _, word in run))
+    return found
 
 
 def _whole(gram: str) -> bool:
@@ -181,9 +203,9 @@ class _Checks:
         return bare and not empty and _is_closed(" ".join(words))
 
     def is_item(self, words: Sequence[str]) -> bool:
-        return all(self._is_core(word) for word in words) and _is_closed(" ".join(words))
+        return all(self.is_core(word) for word in words) and _is_closed(" ".join(words))
 
-    def _is_core(self, word: str) -> bool:
+    def is_core(self, word: str) -> bool:
         excluded = word in self._function or word.strip(".'’") in self._rejected or word in self._rejected
         return _is_bare(word) and not excluded and not _PLACEHOLDER.search(word)
 

@@ -62,6 +62,9 @@ class Searcher(Protocol):
     counts_words: bool
     """Whether the made word of a blend is worth a count of its own (a scan has it for nothing)."""
 
+    def ticks(self, texts: Sequence[str]) -> float:
+        """How far `advance` goes in a search for these texts."""
+
     def identity(self) -> dict[str, Any]:
         """What the numbers depend on; a journal of another identity is not gone on with."""
 
@@ -72,8 +75,8 @@ class Searcher(Protocol):
 def rate_bounds(matches: NDArray[np.int64], tokens: int | None, level: float = 0.95) -> NDArray[np.float64]:
     """Upper limit of a rate per million tokens: one-sided Clopper–Pearson, tokens taken for independent draws.
 
-    For no match in N tokens it is 1 − (1 − level)^(1/N), about 3/N at 95 %. Matches come in bursts, so the truth is less
-    sure than this; the share of documents (`Searched.documents`) is the cautious unit.
+    For no match in N tokens it is 1 − (1 − level)^(1/N), about 3/N at 95 %. Matches come in bursts, so the truth is
+    less sure than this; the share of documents is the cautious unit.
 
     Args:
         matches: Numbers of matches, shape `[n]`.

@@ -52,6 +52,10 @@ class IndexSearch:
         """A question more for every blend is not asked."""
         return False
 
+    def ticks(self, texts: Sequence[str]) -> float:
+        """Texts."""
+        return len(texts)
+
     def identity(self) -> dict[str, Any]:
         """The index and the casings."""
         return {"engine": self.engine, "index": self.name, "casings": self.casings}

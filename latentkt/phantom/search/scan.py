@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,19 @@ from latentkt.corpus import Form, Matching
 from latentkt.corpus.documents import Skipped
 from latentkt.corpus.fields import Fields, choose_fields
 from latentkt.corpus.kernel import open_kernel
+from latentkt.corpus.kernel.hashing import Buffer
 from latentkt.corpus.lexicon import build_lexicon
 from latentkt.corpus.phrases import PhraseScanner
 from latentkt.corpus.readers import first_record, read_shard
 from latentkt.corpus.scan import scan
 from latentkt.corpus.shards import Shard, find_shards
+from latentkt.errors import DataError
 from latentkt.phantom.search.found import Found, Searched
 from latentkt.phantom.search.journal import Journal
 
 __all__ = ["ScanSearch"]
 
-_HASHED = re.compile(r"\w(?:.*\w)?", re.S)
+_WORD = re.compile(r"\w+")
 _QUANTITY = {
     "casings": "exact matches of whole words, summed over the casings original, UPPER, Title and lower",
     "simple": "matches of whole words, case ignored",
@@ -62,6 +65,10 @@ class ScanSearch:
         self._fields = choose_fields(record, text=text_field, cluster="none")
         self._kernel = open_kernel(kernel)
 
+    def ticks(self, texts: Sequence[str]) -> float:
+        """Bytes of the shards as stored."""
+        return sum(shard.size for shard in self._shards)
+
     def identity(self) -> dict[str, Any]:
         """The shards and how text is compared."""
         shards = [[shard.path, shard.size] for shard in self._shards]
@@ -74,7 +81,7 @@ class ScanSearch:
             if shard.path not in journal.done:
                 journal.add(shard.path, self._count(shard, texts))
             entry = journal.done[shard.path]
-            total[entry["found"]] += entry["matches"]
+            total[np.array(entry["found"], np.int64)] += np.array(entry["matches"], np.int64)
             advance(shard.size)
         parts = [journal.done[shard.path] for shard in self._shards]
         sums = {name: sum(part[name] for part in parts) for name in ("tokens", "documents", "bytes")}
@@ -117,29 +124,85 @@ class ScanSearch:
 
 
 class _Counter:
-    """Counts texts over buffers: hashed where that can be, the few others by expression; and words."""
+    """Counts texts over buffers, and the buffers' words."""
 
     def __init__(self, texts: Sequence[str], matching: Matching, kernel: Any) -> None:
-        hashed = [_HASHED.fullmatch(text) is not None and len(re.findall(r"\w+", text)) <= 8 for text in texts]
-        self._hashed = np.flatnonzero(hashed)
-        odd = np.flatnonzero(~np.array(hashed, bool)).tolist()
+        odd = [index for index, text in enumerate(texts) if not _can_be_hashed(text, matching)]
+        self._hashed = np.setdiff1d(np.arange(len(texts)), odd)
         self._scanner = PhraseScanner([texts[index] for index in self._hashed], matching, kernel)
-        self._lexicon = build_lexicon([(index, Form(texts[index])) for index in odd], matching, kernel)
-        self._odd = np.zeros(len(texts), np.int64)
+        self._odd = _OddTexts({index: texts[index] for index in odd}, matching, kernel)
         self.tokens = self.documents = self.bytes = 0
 
-    def add(self, buffer: Any) -> None:
+    def add(self, buffer: Buffer) -> None:
         self._scanner.add(buffer)
-        matches = scan(buffer, self._lexicon)
-        np.add.at(self._odd, matches.entry, 1)
-        self.tokens += int(matches.word_starts[-1])
+        self.tokens += self._odd.add(buffer)
         self.documents += len(buffer.starts) - 1
         self.bytes += buffer.size - len(buffer.starts) + 1
 
     def matches(self) -> NDArray[np.int64]:
-        total = self._odd.copy()
-        total[self._hashed] += self._scanner.totals()[0]
+        total = np.zeros(self._hashed.size + len(self._odd.matches), np.int64)
+        total[self._hashed] = self._scanner.totals()[0]
+        for index, count in self._odd.matches.items():
+            total[index] = count
         return total
+
+
+class _OddTexts:
+    """Texts that cannot be hashed: an expression runs on the documents that hold their core, which can be."""
+
+    def __init__(self, texts: Mapping[int, str], matching: Matching, kernel: Any) -> None:
+        self._texts, self._matching, self._kernel = texts, matching, kernel
+        cores = [(index, Form(_core(way))) for index, text in texts.items() for way in _ways(text, matching)]
+        self._lexicon = build_lexicon(cores, matching, kernel)
+        self._forms: dict[int, tuple[re.Pattern[str], ...]] = {}
+        self.matches = dict.fromkeys(texts, 0)
+
+    def add(self, buffer: Buffer) -> int:
+        """Count a buffer; the number of its words."""
+        cores = scan(buffer, self._lexicon)
+        pairs = np.unique(np.stack([cores.document, cores.entry.astype(np.int64)]), axis=1)
+        for document, index in pairs.T.tolist():
+            text = self._matching.fold(buffer.document(document).decode("utf-8"))
+            self.matches[index] += len({span for form in self._compiled(index) for span in _spans(form, text)})
+        return int(cores.word_starts[-1])
+
+    def _compiled(self, index: int) -> tuple[re.Pattern[str], ...]:
+        if index not in self._forms:
+            slow = build_lexicon([(index, Form(self._texts[index]))], self._matching, self._kernel).slow
+            self._forms[index] = tuple(form.pattern for form in slow)
+        return self._forms[index]
+
+
+def _spans(form: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """All matches, overlapping ones too."""
+    match = form.search(text)
+    while match:
+        yield match.span()
+        match = form.search(text, match.start() + 1)
+
+
+def _ways(text: str, matching: Matching) -> list[str]:
+    """The literals that stand for a text, as they are searched."""
+    return [matching.prepare(casing) for casing in matching.casings(text)]
+
+
+def _can_be_hashed(text: str, matching: Matching) -> bool:
+    # The case of a letter beyond ASCII may be several characters, the last of them no letter.
+    if _core(text) != text:
+        return False
+    return text.isascii() or all(_core(way) == way for way in _ways(text, matching))
+
+
+def _core(text: str) -> str:
+    """What of a text can be hashed: from its first word to its last, or to its eighth.
+
+    Raises:
+        DataError: It has no word.
+    """
+    words = list(islice(_WORD.finditer(text), 9))
+    if not words:
+        raise DataError(f"{text!r} cannot be searched for", expected="at least one letter, digit or underscore")
+    return text[words[0].start() : words[:8][-1].end()]
 
 
 def _name(path: str) -> str:

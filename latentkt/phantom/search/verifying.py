@@ -146,7 +146,7 @@ def verify(
     resume: bool = False,
     show_progress: bool | None = None,
 ) -> Verification:
-    """Search a corpus for concepts.
+    r"""Search a corpus for concepts.
 
     Args:
         concepts: Made and real ones.
@@ -165,10 +165,10 @@ def verify(
     Example:
         >>> import tempfile
         >>> from latentkt.phantom.search import ScanSearch
-        >>> made = Concept.make("cell wave", kind="term", category="c", parents=["cell wall", "wave"], method="recombined")
+        >>> made = Concept.make("cell wave", kind="term", category="c", parents=["cell wall"], method="recombined")
         >>> real = Concept.make("cell wall", kind="term", category="c")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "a.txt").write_text("The cell wall and the Cell\\nWall.")
+        ...     _ = Path(folder, "a.txt").write_text("The cell wall and the Cell\nWall.")
         ...     found = verify([made, real], ScanSearch([folder]))
         >>> [(concept.existence, concept.search["matches"]) for concept in found.concepts]
         [('phantom', 0), ('rare', 2)]
@@ -181,7 +181,7 @@ def verify(
     kept = Journal(None if journal is None else Path(journal), identity, resume=resume)
     try:
         with progress(show=show_progress) as bar:
-            stage = bar.stage("searching", total=len(texts))
+            stage = bar.stage("searching", total=searcher.ticks(list(texts)))
             found = searcher.search(list(texts), kept, stage.advance)
         outcome = _judged(concepts, texts, found, headwords, limits, level)
     except BaseException:

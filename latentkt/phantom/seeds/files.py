@@ -25,9 +25,10 @@ def open_text(path: Path) -> Iterator[TextIO]:
         DataError: It is not UTF-8.
     """
     try:
-        raw = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-        with raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:  # type: ignore[type-var]
-            yield file
+        with path.open("rb") as stored:
+            raw = gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
+            with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+                yield file
     except OSError as error:
         raise InputError(f"cannot read the seeds {path}: {error.strerror or error}", expected="a file") from error
     except UnicodeDecodeError as error:

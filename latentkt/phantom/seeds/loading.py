@@ -33,7 +33,7 @@ _SUFFIXES = {".txt": "text", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jso
 
 
 def load_seeds(paths: Sequence[str | Path], *, format: str = "auto", category: str | None = None) -> Seeds:
-    """Read seeds.
+    r"""Read seeds.
 
     Args:
         paths: Files, plain or `.gz`. `NAME@FILE` puts all of a file into the category NAME.
@@ -48,7 +48,7 @@ def load_seeds(paths: Sequence[str | Path], *, format: str = "auto", category: s
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "law.txt")
-        ...     _ = path.write_text("statutory law\\nfalse verdict\\nstatutory law\\n")
+        ...     _ = path.write_text("statutory law\nfalse verdict\nstatutory law\n")
         ...     seeds = load_seeds([path])
         >>> seeds.by_category, seeds.skipped
         ({'law': ('statutory law', 'false verdict')}, {'repeated': 1})

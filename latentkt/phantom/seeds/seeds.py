@@ -86,4 +86,6 @@ def _unusable(text: str, seen: set[str]) -> str | None:
         return f"longer than {LONGEST} characters"
     if any(not (char.isprintable()) for char in text):
         return "control characters"
+    if not any(char.isalnum() for char in text):
+        return "no letter or digit"
     return "repeated" if text in seen else None

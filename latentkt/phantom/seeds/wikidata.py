@@ -26,14 +26,16 @@ EVENT_KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "conference": ("conference", "congress", "symposium", "convention", "summit", "workshop", "colloquium", "meeting"),
     "holiday": ("holiday", "feast", "observance", "celebration", "commemoration"),
     "sport event": (
-        "sport", "sports", "sporting", "championship", "championships", "olympic", "olympics", "tournament", "cup", "race",
-        "match", "league", "marathon", "season", "games", "prix", "regatta",
+        "sport", "sports", "sporting", "championship", "championships", "olympic", "olympics", "tournament", "cup",
+        "race", "match", "league", "marathon", "season", "games", "prix", "regatta",
     ),
     "competition": ("competition", "contest", "award", "awards", "prize", "pageant", "quiz"),
-    "show or exhibition": ("exhibition", "exposition", "expo", "show", "fair", "concert", "tour", "performance", "parade"),
+    "show or exhibition": (
+        "exhibition", "exposition", "expo", "show", "fair", "concert", "tour", "performance", "parade",
+    ),
     "social issue": (
-        "crisis", "strike", "protest", "protests", "scandal", "riot", "riots", "demonstration", "conflict", "controversy",
-        "movement", "boycott", "unrest",
+        "crisis", "strike", "protest", "protests", "scandal", "riot", "riots", "demonstration", "conflict",
+        "controversy", "movement", "boycott", "unrest",
     ),
 }  # fmt: skip
 """Category -> words, one of which the label of a type holds; the first category that fits counts."""
