@@ -103,9 +103,86 @@ def probe(seed: int = 3) -> pd.DataFrame:
         bag = 0.5 + 0.02 * fold
         score = float(np.clip(0.5 + 0.03 * max(layer, 0) + rng.normal(0, 0.03), 0, 1))
         cells = {"n_train": 96, "n_test": 24, "score": score, "bag_score": bag, "majority_score": 0.5, "C": 0.1}
-        about = {"target": "answer_side", "split": "generalisation", "layer": layer, "role": "last", "fold": fold}
-        rows.append({**about, **cells})
+        about = {"target": "answer_side", "kind": "logistic", "split": "generalisation", "role": "last", "fold": fold}
+        rows.append({**about, "layer": layer, **cells})
     return pd.DataFrame(rows)
+
+
+def probe_layers(folds: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The folds of `probe` by layer, and a second split in which the control task is learned by heart a little."""
+    folds = probe() if folds is None else folds
+    means = folds.groupby(["target", "kind", "split", "role", "layer"], as_index=False)[
+        ["score", "bag_score", "majority_score"]
+    ].mean()
+    gain = means["score"] - means["bag_score"]
+    means = means.assign(gain=gain, gain_low=gain - 0.05, gain_high=gain + 0.05, embedding_score=0.5)
+    means = means.assign(random_init_score=0.52, random_init_low=0.45, random_init_high=0.6)
+    means = means.assign(evidence=gain > 0.05, control_score=np.nan, control_low=np.nan, control_high=np.nan)
+    memory = means.assign(split="selectivity", bag_score=np.nan, evidence=False, gain=np.nan, random_init_score=np.nan)
+    memory = memory.assign(control_score=0.55, control_low=0.5, control_high=0.6, embedding_score=np.nan)
+    both = pd.concat([means, memory], ignore_index=True)
+    for name in ("", "bag_"):
+        both = both.assign(**{f"{name}low": both[f"{name}score"] - 0.06, f"{name}high": both[f"{name}score"] + 0.06})
+    return both.assign(selectivity=both["score"] - both["control_score"], n_rows=120, n_groups=14, reason="")
+
+
+def verdict() -> pd.DataFrame:
+    """Two items of a family were patched; the rest were only asked. Shelves exist at four levels."""
+    rows = []
+    for number, item in enumerate(items(2).to_dict("records")):
+        patched = number < 2
+        odds = -1.2 if number % 3 else 1.4
+        rows.append(
+            {
+                **item,
+                "group": f"g{number // 4}" if item["kind"] == "action" else None,
+                "level": float(number % 4) if item["kind"] == "action" else np.nan,
+                "answer": "shortcut followed" if odds < 0 else "solved",
+                "constraint": ("read but outweighed" if odds < 0 else "read and decisive")
+                if patched
+                else "not measurable",
+                "log_odds": odds,
+                "log_odds_correct_first": odds + 0.5,
+                "log_odds_shortcut_first": odds - 0.5,
+                "constraint_effect": 0.4 + 0.1 * (number % 4),
+                "effect": 1.6 if patched else np.nan,
+                "threshold": 0.7 if patched else np.nan,
+                "n_placebo": 40,
+                "sureness": 0.9 if patched else np.nan,
+                "n_combinations": 20 if patched else 0,
+                "decision_layer": 9.0 if patched else np.nan,
+                "reason": "" if patched else "no patch was measured",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def steer() -> pd.DataFrame:
+    """The direction moves the answer by a nat or two; what has its length and points elsewhere, by a tenth."""
+    rng = np.random.default_rng(5)
+    rows = []
+    ways = [("add", -1.0), ("add", 1.0), ("remove", 1.0), ("interchange", 1.0)]
+    controls = ["", "arbitrary labels", "read", "unread", *(f"random {n}" for n in range(5))]
+    place = {"site": "resid_post", "layer": 6, "role": "last", "direction": "answer_side", "order": "correct_first"}
+    for item, (how, strength), control in product(items(1).to_dict("records"), ways, controls):
+        size = 1.5 * strength if control in ("", "read") else 0.1
+        for model in ("trained", "random weights"):
+            value = rng.normal(size if model == "trained" else 0.0, 0.05)
+            rows.append(
+                {**item, **place, "how": how, "strength": strength, "control": control, "model": model, "effect": value}
+            )
+    return pd.DataFrame(rows)
+
+
+def steer_text() -> pd.DataFrame:
+    rows = [("none", 0.0, "Drive."), ("add", 1.0, "Drive there."), ("add", -1.0, "Walk.")]
+    return pd.DataFrame([{"prompt": "a", "how": h, "strength": s, "control": "", "text": t} for h, s, t in rows])
+
+
+def explicitness() -> pd.DataFrame:
+    from latentkt.internals import dose_response
+
+    return dose_response(verdict())
 
 
 def skipped() -> pd.DataFrame:
@@ -154,6 +231,11 @@ TABLES = {
     "lens": lens,
     "patch": patch,
     "probe": probe,
+    "probe_layers": probe_layers,
+    "steer": steer,
+    "steer_text": steer_text,
+    "verdict": verdict,
+    "explicitness": explicitness,
     "skipped": skipped,
     "trapqa": trapqa,
     "trapqa_table11": trapqa_table11,

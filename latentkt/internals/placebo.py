@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from latentkt.internals.lens import LensRun
     from latentkt.models import ModelHandle, Pair
 
-__all__ = ["find_donor", "placebo_roles"]
+__all__ = ["find_donor", "find_donors", "placebo_draws", "placebo_roles"]
 
 _MATCHED = ("family", "polarity", "order", "template")
 
@@ -38,9 +38,36 @@ def find_donor(pair: Pair, role: str, pool: Sequence[LensRun], *, seed: int = 0)
         pool: Prompts to choose from (`item_run` of every item, for `item` and `control`).
         seed: Seed of the draw.
     """
+    ordered = _candidates(pair, role, pool)
+    if not ordered:
+        return None
+    digest = hashlib.sha256(f"{seed}:{pair.name}:{role}".encode()).digest()
+    return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
+
+
+def find_donors(pair: Pair, role: str, pool: Sequence[LensRun], number: int, *, seed: int = 0) -> list[LensRun]:
+    """Up to `number` different matched donors for one pair and role, in an order drawn by seed.
+
+    Args:
+        pair: As in `find_donor`.
+        role: The role that is patched.
+        pool: Prompts to choose from.
+        number: How many; fewer where there are fewer.
+        seed: Seed of the draw.
+    """
+
+    def drawn(run: LensRun) -> bytes:
+        named = f"{seed}:{pair.name}:{role}:{run.meta.get('item')}:{run.meta.get('which')}"
+        return hashlib.sha256(named.encode()).digest()
+
+    return sorted(_candidates(pair, role, pool), key=drawn)[:number]
+
+
+def _candidates(pair: Pair, role: str, pool: Sequence[LensRun]) -> list[LensRun]:
+    """All matched donors, in the order of their names."""
     place = role_positions(pair, role)
     if not place.base:
-        return None
+        return []
     matched = {key: pair.meta.get(key) for key in _MATCHED}
     candidates = [
         run
@@ -50,11 +77,7 @@ def find_donor(pair: Pair, role: str, pool: Sequence[LensRun], *, seed: int = 0)
         and all(run.meta.get(key) == value for key, value in matched.items())
         and partners(pair.base, run.prompt, place) is not None
     ]
-    if not candidates:
-        return None
-    ordered = sorted(candidates, key=lambda run: (str(run.meta.get("item")), str(run.meta.get("which"))))
-    digest = hashlib.sha256(f"{seed}:{pair.name}:{role}".encode()).digest()
-    return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
+    return sorted(candidates, key=lambda run: (str(run.meta.get("item")), str(run.meta.get("which"))))
 
 
 def placebo_roles(
@@ -100,4 +123,40 @@ def placebo_roles(
             source = Donor({} if donor is None else {pair.name: donor.prompt}, "placebo")
             table = patch(runner, [pair], where=its_roles, source=source, check=False, **options)
             tables.append(table.assign(donor=None if donor is None else str(donor.meta["item"])))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def placebo_draws(
+    model: ModelHandle | Engine,
+    pairs: Iterable[Pair],
+    pool: Sequence[LensRun],
+    *,
+    role: str = "constraint",
+    draws: int = 5,
+    seed: int = 0,
+    **options: Any,
+) -> pd.DataFrame:
+    """Patch one role from several matched donors, one after the other: the null of a verdict.
+
+    Args:
+        model: An opened model, or an engine.
+        pairs: Pairs of items.
+        pool: Prompts among which donors are sought.
+        role: The role that is patched.
+        draws: Different donors a pair; fewer where there are fewer.
+        seed: Seed of the draw.
+        **options: As in `patch`.
+
+    Returns:
+        The columns of `placebo_roles`, and `draw`: the number of the donor.
+    """
+    import pandas as pd
+
+    runner = engine_of(model)
+    tables = []
+    for pair in pairs:
+        for number, donor in enumerate(find_donors(pair, role, pool, draws, seed=seed)):
+            source = Donor({pair.name: donor.prompt}, "placebo")
+            table = patch(runner, [pair], where=(role,), source=source, check=False, **options)
+            tables.append(table.assign(donor=str(donor.meta["item"]), draw=number))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

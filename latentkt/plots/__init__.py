@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from latentkt.plots.answers import differences_by_family, item_against_control
     from latentkt.plots.attribution import attribution_bars
     from latentkt.plots.evidence import evidence_by_item
+    from latentkt.plots.explicitness import dose_response_by_level
     from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.join import dominance_scatter
     from latentkt.plots.lens import lens_trajectory
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     )
     from latentkt.plots.placebo import effects_by_role
     from latentkt.plots.probes import probe_by_layer
+    from latentkt.plots.steering import steering_effects
     from latentkt.plots.style import to_png, to_svg
     from latentkt.plots.synthetic import dominance_law, r_coefficients, sweep_lines, training_curve, trap_errors
     from latentkt.plots.theory import dominance_map, term_waterfall
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         trapqa_fame,
         trapqa_probe_states,
     )
+    from latentkt.plots.verdicts import verdict_by_item
 
 _HOME = {
     "accuracy_by_kind": "accuracy",
@@ -49,6 +52,7 @@ _HOME = {
     "differences_by_family": "answers",
     "dominance_map": "theory",
     "dominance_scatter": "join",
+    "dose_response_by_level": "explicitness",
     "effects_by_role": "placebo",
     "head_grid": "heads",
     "dominance_law": "synthetic",
@@ -68,6 +72,7 @@ _HOME = {
     "probe_by_layer": "probes",
     "term_waterfall": "theory",
     "r_coefficients": "synthetic",
+    "steering_effects": "steering",
     "sweep_lines": "synthetic",
     "to_png": "style",
     "to_svg": "style",
@@ -79,6 +84,7 @@ _HOME = {
     "trapqa_everyday": "trapqa",
     "trapqa_fame": "trapqa",
     "trapqa_probe_states": "trapqa",
+    "verdict_by_item": "verdicts",
 }
 
 __all__ = [
@@ -88,6 +94,7 @@ __all__ = [
     "dominance_law",
     "dominance_map",
     "dominance_scatter",
+    "dose_response_by_level",
     "effects_by_role",
     "evidence_by_item",
     "head_grid",
@@ -105,6 +112,7 @@ __all__ = [
     "position_bias",
     "probe_by_layer",
     "r_coefficients",
+    "steering_effects",
     "sweep_lines",
     "term_waterfall",
     "to_png",
@@ -117,6 +125,7 @@ __all__ = [
     "trapqa_everyday",
     "trapqa_fame",
     "trapqa_probe_states",
+    "verdict_by_item",
 ]
 
 

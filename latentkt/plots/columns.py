@@ -17,9 +17,11 @@ every run of that item, its control included.
     `item`, `family`, `kind`, `order`, `direction` (control_to_item, item_to_control), `site`, `layer`, `role`, `effect`
     (nats; patched − base).
 
-`probe`: one row a target, layer and fold.
-    `target`, `split`, `layer`, `fold`, `score` (held-out accuracy), `bag_score` (a bag of tokens on the same fold),
-    `majority_score` (always the more frequent class of the training fold), `n_test`.
+`probe_layers`: one row a target, kind of probe, split, role and layer; from `latentkt.internals.probe_table`.
+    `target`, `kind`, `split`, `role`, `layer`, `score` (held-out accuracy) with `low` and `high`, and under the same
+    names with `bag_` (a bag of tokens), `random_init_` (random weights) and `control_` (the control task);
+    `embedding_score`, `majority_score`, `gain` (probe − bag) with `gain_low` and `gain_high`, `selectivity` likewise,
+    `evidence`, `n_rows`, `n_groups`, `reason`.
 
 `trapqa`: one row a question, setting, condition and order; the fields of `latentkt.trapqa.running.Record`.
     `question_id`, `setting`, `condition`, `order`, `answer`, `family`, `log_odds` (NaN where the model wrote),
@@ -54,7 +56,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "answers": ("item", "kind", "family", "which", "order", "log_odds"),
     "lens": ("item", "family", "kind", "which", "order", "layer", "position", "first_token_log_odds"),
     "patch": ("item", "family", "kind", "order", "direction", "site", "layer", "role", "effect"),
-    "probe": ("target", "split", "layer", "fold", "score", "bag_score", "majority_score", "n_test"),
+    "probe_layers": (
+        *("target", "kind", "split", "role", "layer", "score", "low", "high", "bag_score", "bag_low", "bag_high"),
+        *("embedding_score", "majority_score", "random_init_score", "control_score", "gain", "gain_low", "gain_high"),
+        *("selectivity", "evidence", "n_rows", "n_groups", "reason"),
+    ),
     "trapqa": (
         *("question_id", "setting", "condition", "order", "answer", "family", "log_odds"),
         *("probe_eliminative_correct", "probe_compatibility_correct"),

@@ -1,4 +1,4 @@
-"""What can be read from the residual stream, layer by layer, and what the words alone give away."""
+"""What can be read from the residual stream, layer by layer, and what words, size and memory alone give away."""
 
 from __future__ import annotations
 
@@ -10,62 +10,106 @@ from latentkt.errors import DataError
 from latentkt.plots.columns import require
 from latentkt.plots.series import band, caption_of, layer_axis, legend_above, reference_line
 from latentkt.plots.style import look, panels, styled
-from latentkt.stats import mean_interval
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["over_folds", "probe_by_layer"]
+__all__ = ["chosen_rows", "probe_by_layer"]
+
+LINES = {
+    "generalisation": (
+        ("probe", "", "probe"),
+        ("bag", "bag_", "bag of tokens"),
+        ("random_init", "random_init_", "random weights"),
+    ),
+    "selectivity": (("probe", "", "task"), ("control_task", "control_", "control task")),
+}
+PANEL = {
+    "generalisation": "accuracy on families left out (%)",
+    "selectivity": "accuracy on items seen (%)",
+}
 
 
 @styled
-def probe_by_layer(probe: pd.DataFrame, *, target: str | None = None, caption: str = "") -> Figure:
-    """Held-out accuracy of a probe by layer, beside a bag of tokens on the same folds and the majority class.
+def probe_by_layer(
+    probe_layers: pd.DataFrame, *, target: str | None = None, kind: str | None = None, role: str = "last",
+    caption: str = "",
+) -> Figure:  # fmt: skip
+    """Held-out accuracy by layer: left-out families beside the baselines, and task beside control task.
 
     Args:
-        probe: Table `probe` of `latentkt.plots.columns`.
+        probe_layers: Table `probe_layers` of `latentkt.plots.columns`.
         target: Which target to show; needed only where the table holds several.
+        kind: Which kind of probe; default the first in the table.
+        role: Where the activations were read.
         caption: What the table cannot tell: preset, model.
 
     Returns:
-        The figure; bands are 95 % intervals over folds (Student's t; folds share training rows, so they are a guide).
+        The figure, one panel a split; bands are 95 % intervals that count families (items).
 
     Raises:
         DataError: A column is missing, there are no rows, or the target is not in the table.
     """
-    require(probe, "probe")
-    targets = sorted(probe["target"].unique())
-    chosen = targets[0] if target is None and len(targets) == 1 else target
-    if chosen not in targets:
-        raise DataError("target of the probe figure", expected=f"one of {', '.join(targets)}", found=target)
-    table = probe[(probe["target"] == chosen) & (probe["split"] == "generalisation")]
-    folds = table.drop_duplicates("fold")
-    figure, (axes,) = panels(
-        1,
-        height=2.7,
-        title=f"Can {chosen!r} be read from the residual stream?",
+    table = chosen_rows(probe_layers, target=target, kind=kind, role=role)
+    splits = [split for split in LINES if _measured(table, split).any()]
+    if not splits:
+        raise DataError("probe figure", expected="a split with scores", found="; ".join(table["reason"].unique()))
+    rows = table[table["split"] == splits[0]].iloc[0]
+    figure, axes = panels(
+        len(splits),
+        height=2.4,
+        title=f"Can {table['target'].iloc[0]!r} be read from the residual stream?",
         caption=caption_of(
-            f"{int(folds['n_test'].sum())} test rows in {len(folds)} folds that leave whole families out",
+            f"{int(rows['n_rows'])} held-out rows, {int(rows['n_groups'])} families; "
+            f"{table['kind'].iloc[0].replace('_', ' ')} probe at {role}",
             caption,
-            "Bands: 95 % intervals over folds",
+            "Bands: 95 % intervals over families (upper panel) and items (lower panel)",
         ),
     )
-    for name, column, label in (("probe", "score", "probe"), ("bag", "bag_score", "bag of tokens")):
-        rows = over_folds(table, column)
-        band(axes, rows["layer"], rows.assign(**_percent(rows)), look(name), label=label)
-    reference_line(axes, 100 * float(folds["majority_score"].mean()), label="majority class")
-    axes.set_ylim(0, 102)
-    axes.set_ylabel("held-out accuracy (%)")
-    layer_axis(axes)
-    legend_above(figure, axes)
+    for panel, split in zip(axes, splits, strict=True):
+        _panel(panel, table[_measured(table, split)], split)
+    layer_axis(axes[-1])
+    legend_above(figure, axes[0])
     return figure
 
 
-def over_folds(probe: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean of a column over folds, by layer: `layer` and the fields of `Interval`."""
-    groups = probe.groupby("layer", sort=True)[column]
-    return pd.DataFrame([{"layer": layer, **mean_interval(values).to_row()} for layer, values in groups])
+def chosen_rows(probe_layers: pd.DataFrame, *, target: str | None, kind: str | None, role: str) -> pd.DataFrame:
+    """The rows of one target, kind and role.
+
+    Raises:
+        DataError: As `probe_by_layer`.
+    """
+    require(probe_layers, "probe_layers")
+    targets = sorted(probe_layers["target"].unique())
+    chosen = targets[0] if target is None and len(targets) == 1 else target
+    if chosen not in targets:
+        raise DataError("target of the probe figure", expected=f"one of {', '.join(targets)}", found=target)
+    table = probe_layers[(probe_layers["target"] == chosen) & (probe_layers["role"] == role)]
+    kinds = list(dict.fromkeys(table["kind"]))
+    if not kinds or (kind is not None and kind not in kinds):
+        raise DataError("probe figure", expected=f"a kind of {', '.join(kinds) or 'none'} at {role}", found=kind)
+    return table[table["kind"] == (kind or kinds[0])]
 
 
-def _percent(rows: pd.DataFrame) -> dict[str, pd.Series]:
-    return {name: (100 * rows[name]).clip(0, 100) for name in ("value", "low", "high")}
+def _measured(table: pd.DataFrame, split: str) -> pd.Series:
+    return (table["split"] == split) & table["score"].notna()
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, split: str) -> None:
+    for position, (name, prefix, label) in enumerate(LINES[split]):
+        there = rows[rows[f"{prefix}score"].notna()]
+        if len(there):
+            shown = pd.DataFrame(
+                {end: 100 * there[f"{prefix}{column}"] for end, column in _ENDS.items()}, index=there.index
+            )
+            band(axes, there["layer"], shown, look(name, position), label=label)
+    reference_line(axes, 100 * float(rows["majority_score"].mean()), label="majority class")
+    embedding = rows["embedding_score"].dropna()
+    if split == "generalisation" and len(embedding):
+        axes.axhline(100 * float(embedding.iloc[0]), color=look("", 1).color, linewidth=1, label="embedding")
+    axes.set_ylim(0, 102)
+    axes.set_ylabel(PANEL[split])
+
+
+_ENDS = {"value": "score", "low": "low", "high": "high"}

@@ -94,6 +94,8 @@ LOOKS: dict[str, Look] = {
     "last": Look(GREEN, "^", "-."),
     "probe": Look(BLUE, "o", "-"),
     "bag": Look(ORANGE, "s", "--"),
+    "random_init": Look(PURPLE, "D", ":"),
+    "control_task": Look(GREY, "^", "-."),
 }
 _SPARE = [Look(PURPLE, "D", ":"), Look(SKY, "v", "-"), Look(ORANGE, "P", "--"), Look(GREY, "X", "-.")]
 

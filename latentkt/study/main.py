@@ -17,6 +17,7 @@ from latentkt.study.context import Context, ContextMaker, read_items
 from latentkt.study.corpus import join_corpus, refuse_without_patterns
 from latentkt.study.estimate import SAMPLE, Estimate, estimate
 from latentkt.study.presets import preset_named, select_items
+from latentkt.study.reading import verdicts
 from latentkt.study.stages import Stage, plan
 from latentkt.study.workers import Pool
 
@@ -118,6 +119,7 @@ def study(
             join_corpus(run, items, chosen, options, n_workers)
         _gather_skipped(run, stages)
         _gather_effects(run)
+        _gather_verdicts(run, items)
         run.finish()
     return _report(folder)
 
@@ -197,6 +199,13 @@ def _gather_effects(run: RunWriter) -> None:
     if len(patched) and len(placebo):
         measured = patched[patched["pair"].isin(set(placebo["pair"]))].reset_index(drop=True)
         run.save("effects", effects_against_placebo(measured, placebo))
+
+
+def _gather_verdicts(run: RunWriter, items: ItemSet) -> None:
+    """A verdict for every item that was asked, from what the stages have measured."""
+    names = ("answers", "lens", "patch", "placebo_draws", "donors_skipped")
+    for name, table in verdicts({name: run.read(name) for name in names}, list(items)).items():
+        run.save(name, table)
 
 
 def _report(folder: Path) -> Path:

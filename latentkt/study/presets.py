@@ -26,18 +26,20 @@ class Preset:
         per_kind: Items of each kind (scientist, action) whose inside is measured; None for all.
         both_orders: Whether the inside is measured in both option orders, or in one drawn per item from the seed.
         closely: Items of each kind on which the costlier measurements are made too (placebo, components, attribution,
-            token by token); None for all.
+            token by token, verdict, steering); None for all.
+        probe_step: Probes are fitted after every so many layers.
     """
 
     name: str
     per_kind: int | None
     both_orders: bool
     closely: int | None
+    probe_step: int
 
 
 PRESETS = {
-    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1),
-    "full": Preset("full", per_kind=None, both_orders=True, closely=None),
+    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, probe_step=3),
+    "full": Preset("full", per_kind=None, both_orders=True, closely=None, probe_step=1),
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from latentkt.study import inside, presets, work
+from latentkt.study import inside, presets, reading, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,10 +77,10 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
         ),
         Stage(
             "lens",
-            ("lens", "last_token", "lens_skipped"),
+            ("lens", "activations", "lens_skipped"),
             _chunks(looked_into, BATCH_ITEMS),
             work.lens,
-            per_cell=3.0,
+            per_cell=3.4,
             per_cell_layer=0.1,
         ),
         Stage(
@@ -101,7 +101,16 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
             per_cell_layer=0.4,
         ),
         Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, inside.tokens, per_cell_layer=8.0),
-        Stage("probes", ("probe", "probe_skipped"), (None,), work.probes, needs=("last_token",)),
+        Stage("probes", ("probe", "probe_layers", "probe_skipped"), (None,), reading.probes, needs=("activations",)),
+        Stage("donors", ("placebo_draws", "donors_skipped"), singly, reading.donors, per_cell=8.0, per_cell_layer=0.1),
+        Stage(
+            "steering",
+            ("steer", "steer_text", "steering_skipped"),
+            singly,
+            reading.steering,
+            needs=("activations",),
+            per_cell=10.0,
+        ),
     ]
 
 

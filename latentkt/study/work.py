@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latentkt.errors import InputError, LatentKTError
 from latentkt.study.batches import Cells, Tables, nothing, pairs_of, runs_of, skipped_table
+from latentkt.study.reading import RANDOM_LAYERS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from latentkt.study.context import Context
 
-__all__ = ["answers", "lens", "patching", "probes"]
-
-
-RUN_COLUMNS = ["item", "kind", "family", "polarity", "which", "order", "template", "condition", "right"]
+__all__ = ["answers", "lens", "patching"]
 
 
 def answers(context: Context, cells: Cells) -> Tables:
@@ -50,21 +47,21 @@ def _with_neutral(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def lens(context: Context, cells: Cells) -> Tables:
-    """Lens of items and controls by layer, and the residual stream at the last token for the probes."""
+    """Lens of items and controls by layer, and the residual stream at the last token for probes and steering."""
     import pandas as pd
 
-    from latentkt.internals import answer_lens
+    from latentkt.internals import answer_lens, engine_of, probe_rows
 
     skipped: list[dict[str, Any]] = []
-    runs = list(runs_of(context, cells, ("item", "control"), "lens", skipped))
-    if not runs:
-        return {"lens": nothing(), "last_token": nothing(), "lens_skipped": skipped_table(skipped)}
-    table, residuals = answer_lens(context.handle, runs)
-    kept = pd.DataFrame([{key: run.meta[key] for key in RUN_COLUMNS} for run in runs])
-    kept["first_option_is_correct"] = [float(run.meta["first_option_is_correct"]) for run in runs]  # type: ignore[arg-type]
-    kept["prompt_ids"] = [list(run.prompt.ids) for run in runs]
-    kept["residual"] = [residual.float().numpy().ravel().tolist() for residual in residuals]
-    return {"lens": table, "last_token": kept, "lens_skipped": skipped_table(skipped)}
+    engine, seed = engine_of(context.handle), context.options.seed
+    layers = min(RANDOM_LAYERS, context.handle.n_layers)
+    tables, rows = [nothing()], [nothing()]
+    for run in runs_of(context, cells, ("item", "control"), "lens", skipped):
+        tables.append(answer_lens(engine, [run])[0])
+        rows.append(probe_rows(engine, [run], random_layers=layers, seed=seed))  # while its run is at hand
+    kept = {"lens": tables[1:] or tables, "activations": rows[1:] or rows}
+    joined = {name: pd.concat(parts, ignore_index=True) for name, parts in kept.items()}
+    return {**joined, "lens_skipped": skipped_table(skipped)}
 
 
 def patching(context: Context, cells: Cells) -> Tables:
@@ -75,29 +72,3 @@ def patching(context: Context, cells: Cells) -> Tables:
     pairs = pairs_of(context, cells, "patching", skipped)
     table = patch_roles(context.handle, pairs) if pairs else nothing()
     return {"patch": table, "patch_skipped": skipped_table(skipped)}
-
-
-def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
-    """Probe the last prompt token by layer for the target `answer_side`: 1 where y* is right, 0 where y_s is."""
-    from latentkt.internals import probe_table
-
-    rows = batch[1]["last_token"]
-    try:
-        if not len(rows):
-            raise InputError("no prompt of the preset could be run")
-        rows = rows[rows["right"].notna()]
-        width = context.handle.d_model
-        found = probe_table(
-            np.stack([np.asarray(flat, dtype=np.float32).reshape(-1, width) for flat in rows["residual"]]),
-            (rows["right"] == "correct").to_numpy().astype(int),
-            list(rows["family"]),
-            entities=list(rows["item"]),
-            prompts=list(rows["prompt_ids"]),
-            target="answer_side",
-            seed=context.options.seed,
-        )
-        table, skipped = found.folds, []
-    except LatentKTError as error:
-        table = nothing()
-        skipped = [{"stage": "probes", "item": "all", "which": "", "order": "", "reason": error.what}]
-    return {"probe": table, "probe_skipped": skipped_table(skipped)}

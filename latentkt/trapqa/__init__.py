@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from latentkt.trapqa.items import ItemSet as ItemSet
     from latentkt.trapqa.items import ProbeQuestion as ProbeQuestion
     from latentkt.trapqa.items import TrapItem as TrapItem
+    from latentkt.trapqa.levels import LevelImport as LevelImport
+    from latentkt.trapqa.levels import import_levels as import_levels
     from latentkt.trapqa.loading import builtin_items as builtin_items
     from latentkt.trapqa.loading import load_items as load_items
     from latentkt.trapqa.loading import save_items as save_items
@@ -46,6 +48,8 @@ _HOME = {
     "mark_item": "authoring",
     "CheckReport": "check",
     "check_items": "check",
+    "LevelImport": "levels",
+    "import_levels": "levels",
 }
 __all__ = sorted(_HOME)
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from latentkt.errors import InputError
 from latentkt.internals.probes import fit_probe, joined_groups, probe_table
 from latentkt.internals.probes.folds import control_labels, make_folds
-from latentkt.internals.probes.kinds import KINDS, _LDA, _Logistic, _MeanDifference, _Ridge
+from latentkt.internals.probes.kinds import _LDA, KINDS, _Logistic, _MeanDifference, _Ridge
 
 FAST = ("ridge", "lda", "mean_difference")
 

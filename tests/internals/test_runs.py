@@ -67,7 +67,7 @@ def test_patching_of_items_with_placebos(items, tmp_path):
 
 def test_tables_without_rows_have_the_columns_of_those_with_rows(items, tmp_path):
     """One item that cannot be paired stands before two that can: the parts must still fit together."""
-    from latentkt.internals.runs import _COLUMNS
+    from latentkt.internals.runs import COLUMNS_OF
     from latentkt.trapqa import load_items
 
     handle = tiny_handle("llama")
@@ -81,8 +81,8 @@ def test_tables_without_rows_have_the_columns_of_those_with_rows(items, tmp_path
     run_lens = load_run(lens_items(handle, tmp_path / "lens", tokens=True, **options))
     run_dla = load_run(attribute_items(handle, tmp_path / "dla", **options))
     for name, table in {**run.tables, **run_lens.tables, **run_dla.tables}.items():
-        if name in _COLUMNS:
-            assert tuple(table.columns) == _COLUMNS[name], name
+        if name in COLUMNS_OF:
+            assert tuple(table.columns) == COLUMNS_OF[name], name
 
 
 def engine_handle(handle):

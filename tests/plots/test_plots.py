@@ -25,7 +25,7 @@ FIGURES = [
     (plots.position_bias, "answers"),
     (plots.lens_trajectory, "lens"),
     (plots.patch_by_role, "patch"),
-    (plots.probe_by_layer, "probe"),
+    (plots.probe_by_layer, "probe_layers"),
     (plots.evidence_by_item, "evidence"),
 ]
 each_figure = pytest.mark.parametrize("function, name", FIGURES, ids=lambda value: getattr(value, "__name__", value))
@@ -42,7 +42,7 @@ def test_a_figure_has_title_caption_and_axes_with_units(function, name, tables):
     figure = function(tables[name], caption="preset quick")
     assert isinstance(figure, Figure)
     assert figure.get_suptitle() and "preset quick" in figure.get_supxlabel()
-    assert any(word in figure.get_supxlabel() for word in ("items in", "test rows in"))
+    assert any(word in figure.get_supxlabel() for word in ("items in", "held-out rows"))
     labels = " ".join(axes.get_ylabel() + axes.get_xlabel() for axes in figure.axes)
     assert any(unit in labels for unit in ("nats", "%", "layer"))
     assert all(axes.get_xlabel() for axes in figure.axes[-1:]) or function in (
@@ -70,7 +70,7 @@ def test_a_missing_column_is_named_and_more_columns_do_not_matter(function, name
         "answers": "log_odds",
         "lens": "position",
         "patch": "effect",
-        "probe": "bag_score",
+        "probe_layers": "bag_score",
         "evidence": "dominance",
     }[name]
     with pytest.raises(DataError, match=f"table '{name}' lacks columns: {needed}"):
@@ -82,7 +82,7 @@ def test_a_missing_column_is_named_and_more_columns_do_not_matter(function, name
 
 def test_the_users_settings_are_left_alone(tables):
     before = dict(mpl.rcParams)
-    plots.to_svg(plots.probe_by_layer(tables["probe"]))
+    plots.to_svg(plots.probe_by_layer(tables["probe_layers"]))
     assert dict(mpl.rcParams) == before
 
 
@@ -151,7 +151,7 @@ def test_a_table_of_several_sites_or_targets_needs_a_choice(tables):
         plots.patch_by_role(two)
     assert "attn_out" in plots.patch_by_role(two, site="attn_out").get_suptitle()
     with pytest.raises(DataError, match="target of the probe"):
-        plots.probe_by_layer(tables["probe"], target="other")
+        plots.probe_by_layer(tables["probe_layers"], target="other")
 
 
 def test_one_item_or_one_family_is_drawn_without_an_interval(tables):
@@ -160,7 +160,8 @@ def test_one_item_or_one_family_is_drawn_without_an_interval(tables):
         plots.to_svg(function(one if name == "answers" else tables[name]))
     plots.to_svg(plots.lens_trajectory(tables["lens"][tables["lens"]["item"] == "nobel_physics-0"]))
     plots.to_svg(plots.patch_by_role(tables["patch"][tables["patch"]["item"] == "timing_order-0"]))
-    plots.to_svg(plots.probe_by_layer(tables["probe"][tables["probe"]["fold"] == 0]))
+    layers = tables["probe_layers"]
+    plots.to_svg(plots.probe_by_layer(layers[layers["split"] == "selectivity"]))
 
 
 def test_points_below_the_diagonal_are_items_whose_question_speaks_for_y_star(tables):

@@ -19,6 +19,8 @@ from latentkt.results import create_run, load_run
 from latentkt.stats import Interval
 from tests import result_tables
 
+READING = ("probe", "probe_layers", "steer", "steer_text", "verdict", "explicitness")
+
 
 @pytest.fixture
 def undrawn(monkeypatch):
@@ -124,6 +126,7 @@ def test_a_mechanism_that_is_not_there_is_said_not_to_be_found(tmp_path, undrawn
         answers=result_tables.answers(effect=0.0),
         patch=result_tables.patch(planted=0.0),
         probe=probe,
+        probe_layers=result_tables.probe_layers(probe),
         lens=flat,
     )
     run = load_run(path)
@@ -134,6 +137,14 @@ def test_a_mechanism_that_is_not_there_is_said_not_to_be_found(tmp_path, undrawn
     assert "none of 36 cells is distinguishable from no effect" in text
     assert "Item and control differ in no layer" in text
     assert "the probe reads no more than a bag of tokens" in text
+
+
+def test_steering_verdicts_and_levels_are_put_into_words(run, undrawn):
+    text = words(render(run))
+    assert "add +1: more than any random direction of the same length" in text
+    assert "of 28 items: 10 solved, 18 shortcut followed, 0 undecided" in text.lower()
+    assert "Of 2 items whose constraint could be measured: 0 unread, 1 read but outweighed, 1 read and decisive" in text
+    assert "The effect of the constraint (item − control): change a level +0.10" in text
 
 
 def test_few_families_are_described_and_not_tested(tmp_path, undrawn):
@@ -154,11 +165,11 @@ def test_near_chance_is_worded_as_such():
 
 
 def test_sections_without_tables_are_named_as_not_measured(tmp_path, undrawn):
-    run = load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", "probe", "skipped")))
+    run = load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", *READING, "skipped")))
     text = words(render(run))
     absent = (
         "Logit lens, Direct logit attribution, Patching by role, Patching against placebo, Patching of components, "
-        "Token by token, Probes, Prior and dominance."
+        "Token by token, Probes, Steering, Verdict by item, Prior and dominance."
     )
     assert f"Not measured in this run: {absent}" in text
     assert "This run kept no list of skipped things." in text
@@ -167,7 +178,7 @@ def test_sections_without_tables_are_named_as_not_measured(tmp_path, undrawn):
 def test_items_without_controls_are_reported_as_far_as_they_go(tmp_path, undrawn):
     path = result_tables.write_run(
         tmp_path / "run",
-        leave_out=("patch", "probe"),
+        leave_out=("patch", *READING),
         answers=result_tables.answers().query("which == 'item'").reset_index(drop=True),
         lens=result_tables.lens().query("which == 'item'").reset_index(drop=True),
     )
@@ -191,8 +202,9 @@ def test_one_order_gives_no_position_section(tmp_path, undrawn):
 
 
 def test_a_table_that_lacks_a_column_is_refused_by_name(tmp_path, undrawn):
-    run = load_run(result_tables.write_run(tmp_path / "run", probe=result_tables.probe().drop(columns="bag_score")))
-    with pytest.raises(DataError, match="'probe' lacks columns: bag_score"):
+    table = result_tables.probe_layers().drop(columns="bag_score")
+    run = load_run(result_tables.write_run(tmp_path / "run", probe_layers=table))
+    with pytest.raises(DataError, match="'probe_layers' lacks columns: bag_score"):
         render(run)
 
 
@@ -215,7 +227,7 @@ def test_an_unfinished_run_says_so(tmp_path, undrawn):
 def test_text_from_tables_is_escaped(tmp_path, undrawn):
     table = pd.DataFrame({"item": ["<script>alert(1)</script>"], "stage": ["answers"], "reason": ["a & b"]})
     page = render(
-        load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", "probe"), skipped=table))
+        load_run(result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", *READING), skipped=table))
     )
     assert "<script" not in page and "&lt;script&gt;" in page
 
@@ -225,7 +237,7 @@ def test_every_module_of_a_section_has_its_title():
 
 
 def test_the_commands_write_the_same_page_each_time_and_show_the_run(tmp_path, capsys):
-    path = result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", "probe"))
+    path = result_tables.write_run(tmp_path / "run", leave_out=("lens", "patch", *READING))
     assert main(["report", str(path)]) == 0
     assert capsys.readouterr().out.strip() == str(path / "report.html")
     assert main(["report", str(path), "--out", str(tmp_path / "page.html")]) == 0

@@ -14,7 +14,7 @@ from latentkt.cli import main
 from latentkt.errors import DataError, InputError
 from latentkt.models import handle_from_hf
 from latentkt.results import files
-from latentkt.study import StudyOptions
+from latentkt.study import StudyOptions, reading
 from latentkt.study import work as stage_work
 from latentkt.study.checks import check_prompts
 from latentkt.study.context import Context
@@ -106,8 +106,8 @@ def test_a_batch_of_which_nothing_is_left_has_no_rows():
     context, cells = context_of((SAME,)), (("same", "correct_first"),)
     answers, lens = stage_work.answers(context, cells), stage_work.lens(context, cells)
     assert len(answers["answers"]) == 0 and len(answers["answers_skipped"]) == 3
-    assert len(lens["lens"]) == len(lens["last_token"]) == 0 and len(lens["lens_skipped"]) == 2
-    probes = stage_work.probes(context, (None, {"last_token": lens["last_token"]}))
+    assert len(lens["lens"]) == len(lens["activations"]) == 0 and len(lens["lens_skipped"]) == 2
+    probes = reading.probes(context, (None, {"activations": lens["activations"]}))
     assert len(probes["probe"]) == 0 and len(probes["probe_skipped"]) == 1
 
 

@@ -12,10 +12,19 @@ from latentkt import lazy
 _HOME = {
     "Probe": "fitting",
     "ProbeTables": "table",
+    "SweptProbes": "sweep",
+    "TARGETS": "targets",
     "bag_of_tokens": "folds",
+    "facts_known": "rows",
     "fit_probe": "fitting",
     "joined_groups": "folds",
+    "labels_of": "targets",
+    "probe_items": "items",
+    "probe_rows": "rows",
     "probe_table": "table",
+    "random_init": "activations",
+    "role_features": "activations",
+    "sweep_probes": "sweep",
 }
 __all__ = sorted(_HOME)
 

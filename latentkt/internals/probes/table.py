@@ -71,7 +71,8 @@ def probe_table(
         groups: What the split `generalisation` leaves out whole (family; entity where there is no family).
         entities: What the control task labels as one in the split `selectivity`; default `groups`.
         prompts: Token ids of each row's prompt, for the baseline bag of tokens.
-        random_init: The same activations of the same architecture with random weights and embeddings.
+        random_init: The same activations of the same architecture with random weights and embeddings; layers with NaN
+            were not run and are left out.
         embedding: Embedding layer of the same rows; default the entry of layer −1, where there is one.
         layers: The layer of each entry; default −1 (embedding), 0, 1, …
         kinds: Kinds of probe (see `fit_probe`).
@@ -91,7 +92,8 @@ def probe_table(
         above the interval of the bag of tokens and the gain's interval above 0. What was not measured is NaN.
 
     Raises:
-        InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that do not fit together.
+        InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that
+            do not fit together.
 
     Example:
         >>> import numpy as np
@@ -171,6 +173,6 @@ def _measured(features: np.ndarray, task: _Task, kind: Kind, split: str) -> Iter
         found = run(features[:, layer], labels)
         others = dict(shared) if general else {"control": [row[1] for row in found]}
         for key, x in task.baselines.items() if general else ():
-            if x.ndim == 3:
+            if x.ndim == 3 and np.isfinite(x[:, layer]).all():
                 others[key] = [o for (o,) in run(x[:, layer], labels)]
         yield LayerOutcomes([row[0] for row in found], others, task.labels, clusters, split)

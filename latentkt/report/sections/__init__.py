@@ -23,6 +23,9 @@ SECTIONS: tuple[str, ...] = (
     "components",
     "tokens",
     "probes",
+    "steering",
+    "verdict",
+    "explicitness",
     "join",
     "synthetic",
     "trapqa",
@@ -30,7 +33,7 @@ SECTIONS: tuple[str, ...] = (
     "phantom",
     "phantom_inside",
 )
-ELSEWHERE = frozenset({"synthetic", "trapqa", "trapqa_tables", "phantom", "phantom_inside"})
+ELSEWHERE = frozenset({"explicitness", "synthetic", "trapqa", "trapqa_tables", "phantom", "phantom_inside"})
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 
