@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from latentkt.errors import InputError
+from latentkt.internals.directions import make_direction, random_directions
 from latentkt.phantom import Concept
 from latentkt.phantom.asking import render_question
 from latentkt.phantom.inside import ConceptActivations, direction_and_abstention, match_concepts, read_concepts
@@ -24,7 +25,7 @@ from latentkt.phantom.inside.activations import (
 from latentkt.phantom.inside.contrasts import CONTRASTS
 from latentkt.phantom.inside.matching import balance, covariates
 from latentkt.phantom.inside.run import InsideOptions, above_chance, look_inside
-from latentkt.phantom.inside.steering import Push, random_pushes, steer_existence, steering_summary
+from latentkt.phantom.inside.steering import steer_existence, steering_summary
 from latentkt.phantom.prompts import Prompt
 from tests.models.tiny import tiny_handle
 from tests.phantom.making_answers import an_answer
@@ -187,9 +188,10 @@ def test_pushes_act_on_the_concept_alone_and_dose_zero_does_nothing(handle, monk
     # The tiny tokenizer has no Yes and No; any two tokens show what a push does.
     monkeypatch.setattr(steering, "_first_token", lambda handle, word, *, chat: {"Yes": 20, "No": 21}[word])
     concepts = _concepts(6)
-    push = Push("made", np.linspace(-1, 1, 32), 1)
+    vector = np.linspace(-1, 1, 32)
+    push = make_direction(handle, vector, layer=1, name="made")
     doses = (-2.0, 2.0)
-    table = steer_existence(handle, concepts, [push, *random_pushes(push, 2)], doses=doses, batch_size=4)
+    table = steer_existence(handle, concepts, [push, *random_directions(push, 2)], doses=doses, batch_size=4)
     assert len(table) == 6 * 3 * 3 and (table.loc[table["dose"] == 0.0, "change"] == 0).all()
     assert table.loc[table["dose"] != 0.0, "change"].abs().min() > 1e-6
     # One case by hand: add at the concept's tokens after layer 1, read the last position.
@@ -198,7 +200,7 @@ def test_pushes_act_on_the_concept_alone_and_dose_zero_does_nothing(handle, monk
 
     def edit(value):
         value = value.clone()
-        value[0, list(encoded.positions("concept"))] += torch.tensor(2.0 * push.vector, dtype=value.dtype)
+        value[0, list(encoded.positions("concept"))] += torch.tensor(2.0 * vector, dtype=value.dtype)
         return value
 
     logits = handle.edited_logits(torch.tensor([encoded.ids]), None, {("resid_post", 1): edit})[0, -1]
@@ -211,7 +213,7 @@ def test_pushes_act_on_the_concept_alone_and_dose_zero_does_nothing(handle, monk
         for _, part in table.query("direction == 'made'").groupby("concept_id")
     ]
     assert summary.loc["made", "slope"] == pytest.approx(np.mean(slopes)) and len(mine) == 3
-    assert summary.loc["made", "placebos"] == 2 and math.isnan(summary.loc["placebo 1", "placebo_largest"])
+    assert summary.loc["made", "placebos"] == 2 and math.isnan(summary.loc["random 0", "placebo_largest"])
     with pytest.raises(InputError, match="nothing to steer"):
         steer_existence(handle, concepts, [])
 
@@ -220,7 +222,7 @@ def test_a_model_without_a_token_for_yes_is_refused(handle):
     from latentkt.errors import ModelRefusedError
 
     with pytest.raises(ModelRefusedError, match="no single token"):
-        steer_existence(handle, _concepts(2), [Push("made", np.ones(32), 1)])
+        steer_existence(handle, _concepts(2), [make_direction(handle, np.ones(32), layer=1)])
 
 
 def test_the_whole_look_inside_writes_its_tables(handle, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from latentkt.errors import InputError
+from latentkt.internals.directions import direction_of_probe, random_directions
 from latentkt.internals.probes import fit_probe, probe_table
 from latentkt.phantom.inside.abstaining import direction_and_abstention, scores_of_others
 from latentkt.phantom.inside.activations import (
@@ -26,7 +27,7 @@ from latentkt.phantom.inside.activations import (
 )
 from latentkt.phantom.inside.contrasts import CONTRASTS, Contrast
 from latentkt.phantom.inside.matching import balance, covariates, match_concepts
-from latentkt.phantom.inside.steering import DOSES, Push, random_pushes, steer_existence, steering_summary
+from latentkt.phantom.inside.steering import DOSES, steer_existence, steering_summary
 from latentkt.results import create_run, library_versions, refuse_existing
 
 if TYPE_CHECKING:
@@ -256,16 +257,19 @@ def _steered(
     train = [at for at, row in enumerate(rows) if read.concepts[row].group not in pushed]
     features, truth = read.features[[rows[at] for at in train], layer + 1], np.array([labels[at] for at in train])
     groups = [read.concepts[rows[at]].group for at in train]
-    direction = fit_probe(features, truth, groups, kind=options.kind, seed=options.seed, name="steering").direction
-    step = float((features[truth == 1].mean(0) - features[truth == 0].mean(0)) @ direction)
-    made = Push("made", step * direction, layer)
+    probe = fit_probe(features, truth, groups, kind=options.kind, seed=options.seed, name="steering")
+    made = direction_of_probe(handle, probe, features, truth, layer=layer, name="made")
     concepts = [read.concepts[row] for row in [*rows[:each], *rows[half : half + each]]]
-    pushes = [made, *random_pushes(made, options.placebos, seed=options.seed)]
     table = steer_existence(
-        handle, concepts, pushes, doses=options.doses, template=options.template, system=options.system
+        handle,
+        concepts,
+        [made, *random_directions(made, options.placebos, seed=options.seed)],
+        doses=options.doses,
+        template=options.template,
+        system=options.system,
     )
     size = float(np.linalg.norm(features, axis=1).mean())
-    return table.assign(step=step, step_of_norm=abs(step) / size)
+    return table.assign(step=made.scale, step_of_norm=abs(made.scale) / size)
 
 
 def probe_concepts(

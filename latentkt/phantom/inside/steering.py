@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,49 +22,21 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
+    from latentkt.internals.directions import Direction
     from latentkt.models import Encoded, ModelHandle
     from latentkt.phantom.concepts import Concept
 
-__all__ = ["DOSES", "QUESTION", "Push", "random_pushes", "steer_existence", "steering_summary"]
+__all__ = ["DOSES", "QUESTION", "steer_existence", "steering_summary"]
 
 QUESTION = 'Does "{concept}" exist? Answer with Yes or No.'
 DOSES = (-4.0, -2.0, 2.0, 4.0)
 """In steps of the distance between the means of real and made concepts along the direction."""
 
 
-@dataclass(frozen=True, eq=False)
-class Push:
-    """A direction in the residual stream.
-
-    Attributes:
-        name: `made`, or `placebo N`.
-        vector: One step: added to the state, dose 1 moves it by this, [d_model].
-        layer: The layer after which it is added.
-    """
-
-    name: str
-    vector: Float[np.ndarray, " d_model"]
-    layer: int
-
-
-def random_pushes(push: Push, n: int, *, seed: int = 0) -> list[Push]:
-    """Random directions, as long as a given one.
-
-    Example:
-        >>> found = random_pushes(Push("made", np.array([3.0, 4.0]), 5), 2)
-        >>> [each.name for each in found], [round(float(np.linalg.norm(each.vector)), 6) for each in found]
-        (['placebo 1', 'placebo 2'], [5.0, 5.0])
-    """
-    rng = np.random.default_rng(seed)
-    drawn = rng.normal(size=(n, len(push.vector)))
-    drawn *= np.linalg.norm(push.vector) / np.linalg.norm(drawn, axis=1, keepdims=True)
-    return [Push(f"placebo {number}", vector, push.layer) for number, vector in enumerate(drawn, start=1)]
-
-
 def steer_existence(
     handle: ModelHandle,
     concepts: Sequence[Concept],
-    pushes: Sequence[Push],
+    directions: Sequence[Direction],
     *,
     doses: Sequence[float] = DOSES,
     question: str = QUESTION,
@@ -78,8 +49,8 @@ def steer_existence(
     Args:
         handle: The model.
         concepts: What is asked about.
-        pushes: Directions, all of them at every dose.
-        doses: Multiples of a push's vector; 0 is always measured, once a concept.
+        directions: Directions of this model, all of them at every dose; one named `made` and random ones, say.
+        doses: Steps of a direction; 0 is always measured, once a concept.
         question: With `{concept}` once, to be answered with yes or no.
         template: `chat` or `plain`; None: chat where the tokenizer has a template.
         system: As in `render_question`.
@@ -90,24 +61,28 @@ def steer_existence(
         `dose`, `log_odds` (nats, No over Yes), `change` (against dose 0).
 
     Raises:
-        InputError: There is nothing to do, or the model has no single token for Yes and No.
+        InputError: There is nothing to do.
+        DataError: A direction is of another model.
+        ModelRefusedError: The model has no single token for Yes and No.
     """
-    if not concepts or not pushes or not doses:
+    if not concepts or not directions or not doses:
         raise InputError("nothing to steer", expected="concepts, directions and doses", found="one of them is empty")
+    for direction in directions:
+        direction.check_model(handle)
     frame = Frame.of(handle, question, template=template, system=system)
     encoded = [frame.encode(handle, concept) for concept in concepts]
     yes, no = (_first_token(handle, word, chat=frame.chat) for word in ("Yes", "No"))
     rows = []
     with progress() as bar:
-        stage = bar.stage("steering", total=len(concepts) * (1 + len(pushes) * len(doses)))
+        stage = bar.stage("steering", total=len(concepts) * (1 + len(directions) * len(doses)))
         base = _log_odds(handle, encoded, None, 0.0, (no, yes), batch_size)
         stage.advance(len(concepts))
-        for push, dose in [(push, dose) for push in pushes for dose in (0.0, *doses)]:
-            pushed = base if dose == 0.0 else _log_odds(handle, encoded, push, dose, (no, yes), batch_size)
+        for direction, dose in [(each, dose) for each in directions for dose in (0.0, *doses)]:
+            pushed = base if dose == 0.0 else _log_odds(handle, encoded, direction, dose, (no, yes), batch_size)
             stage.advance(0 if dose == 0.0 else len(concepts))
             for concept, value, before in zip(concepts, pushed, base, strict=True):
                 about = {"concept_id": concept.id, "concept": concept.concept, "existence": concept.existence}
-                told = {"group": concept.group, "direction": push.name, "layer": push.layer, "dose": dose}
+                told = {"group": concept.group, "direction": direction.name, "layer": direction.layer, "dose": dose}
                 rows.append({**about, **told, "log_odds": value, "change": value - before})
     return pd.DataFrame(rows)
 
@@ -128,7 +103,7 @@ def _first_token(handle: ModelHandle, word: str, *, chat: bool) -> int:
 def _log_odds(
     handle: ModelHandle,
     encoded: Sequence[Encoded],
-    push: Push | None,
+    direction: Direction | None,
     dose: float,
     words: tuple[int, int],
     batch_size: int,
@@ -147,23 +122,19 @@ def _log_odds(
             on_concept[row, list(each.positions("concept"))] = 1.0
         last = mask.sum(1) - 1
         with torch.no_grad():
-            if push is None:
+            if direction is None:
                 logits = handle.logits(ids, mask)
             else:
-                edit = _adding(push, dose, on_concept)
-                logits = handle.edited_logits(ids, mask, {("resid_post", push.layer): edit})
+                edit = _adding(direction, dose, on_concept)
+                logits = handle.edited_logits(ids, mask, {(direction.site, direction.layer): edit})
         logp = logits[torch.arange(len(batch)), last.to(logits.device)].log_softmax(-1)
         found += (logp[:, words[0]] - logp[:, words[1]]).tolist()
     return found
 
 
-def _adding(push: Push, dose: float, on_concept: Tensor) -> Callable[[Tensor], Tensor]:
-    import torch
-
-    step = dose * torch.as_tensor(push.vector)
-
+def _adding(direction: Direction, dose: float, on_concept: Float[Tensor, "row pos 1"]) -> Callable[[Tensor], Tensor]:
     def edit(value: Tensor) -> Tensor:
-        return value + (on_concept * step).to(value)
+        return value + on_concept.to(value) * direction.change(value, "add", strength=dose)
 
     return edit
 
@@ -174,7 +145,7 @@ def steering_summary(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a direction: `slope` (nats a step; mean over concepts of each concept's least-squares slope) with its
         interval over concepts (Student's t), `n`; and, on the row `made`, `placebo_largest`: the largest absolute
-        slope of a placebo, and `placebos`: their number.
+        slope of a random direction, and `placebos`: their number.
     """
     rows = []
     for direction, mine in table.groupby("direction", sort=False):
@@ -183,7 +154,7 @@ def steering_summary(table: pd.DataFrame) -> pd.DataFrame:
         row = {"direction": direction, "layer": int(mine["layer"].iloc[0]), "slope": interval.value}
         rows.append({**row, "slope_low": interval.low, "slope_high": interval.high, "n": interval.n})
     found = pd.DataFrame(rows)
-    placebo = found[found["direction"].str.startswith("placebo")]["slope"].abs()
+    placebo = found[found["direction"].str.startswith("random")]["slope"].abs()
     is_made = found["direction"] == "made"
     largest = float(placebo.max()) if len(placebo) else math.nan
     return found.assign(placebo_largest=np.where(is_made, largest, np.nan), placebos=np.where(is_made, len(placebo), 0))
