@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -99,12 +100,12 @@ class Answer:
     kind: str | None = None
     meta: dict[str, Any] = field(default_factory=dict, hash=False)
 
-    @property
+    @builtins.property  # `property` is a field
     def key(self) -> Key:
         """What no two answers of a file share."""
         return self.prompt_id, self.setting, self.judge
 
-    @property
+    @builtins.property
     def asked(self) -> tuple[str, str]:
         """The question and who was asked, whoever judged."""
         return self.prompt_id, self.setting

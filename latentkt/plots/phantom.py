@@ -114,11 +114,18 @@ def phantom_selectivity(selectivity: pd.DataFrame, *, caption: str = "") -> Figu
     axes.plot([0, 100], [0, 100], color=GREY, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
     for number, row in enumerate(rows.to_dict("records")):
         drawn = look(str(row["setting"]), number)
-        ends = {}
-        for axis, name in (("x", "common_pct"), ("y", "phantom_pct")):
-            value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
-            ends[axis], ends[f"{axis}err"] = value, [[value - low], [high - value]]
-        axes.errorbar(**ends, color=drawn.color, marker=drawn.marker, capsize=2, linestyle="none", label=row["setting"])
+        (x, x_error), (y, y_error) = (_with_bar(row, name) for name in ("common_pct", "phantom_pct"))
+        axes.errorbar(
+            x,
+            y,
+            xerr=x_error,
+            yerr=y_error,
+            color=drawn.color,
+            marker=drawn.marker,
+            capsize=2,
+            linestyle="none",
+            label=str(row["setting"]),
+        )
     axes.set(xlim=(-3, 103), ylim=(-3, 103), aspect="equal")
     axes.set_xlabel("abstains on common concepts (%)")
     axes.set_ylabel("abstains on concepts\nthat do not exist (%)")
@@ -224,7 +231,7 @@ def phantom_abstention(abstention: pd.DataFrame, *, caption: str = "") -> Figure
     words = "Area under the curve: chance that a concept on which it abstains more than on the median one scores higher"
     scopes = {"all": ("all concepts", "control"), "phantom": ("made concepts alone", "item")}
     units = "; ".join(
-        f"{scopes[name][0]}: {int(part['n'].iloc[0])}, {int(part['n_abstained'].iloc[0])} abstained on"
+        f"{scopes[str(name)][0]}: {int(part['n'].iloc[0])}, {int(part['n_abstained'].iloc[0])} abstained on"
         for name, part in mine.groupby("scope")
     )
     figure, (axes,) = panels(
@@ -289,12 +296,18 @@ def _of_setting(table: pd.DataFrame, name: str, setting: str | None) -> pd.DataF
     return table[table["setting"] == (setting or table["setting"].iloc[0])]
 
 
-def _bar_across(axes: Axes, y: float, row: dict[Any, Any], key: str, drawn: Look, label: str | None) -> None:
+def _with_bar(row: dict[Any, Any], key: str) -> tuple[float, list[list[float]]]:
+    """A value, and how far the ends of its interval lie from it."""
     value, low, high = (float(row[f"{key}{end}"]) for end in ("", "_low", "_high"))
+    return value, [[value - low], [high - value]]
+
+
+def _bar_across(axes: Axes, y: float, row: dict[Any, Any], key: str, drawn: Look, label: str | None) -> None:
+    value, error = _with_bar(row, key)
     axes.errorbar(
         value,
         y,
-        xerr=[[value - low], [high - value]],
+        xerr=error,
         color=drawn.color,
         marker=drawn.marker,
         markersize=5,

@@ -24,7 +24,8 @@ from latentkt.phantom.inside.activations import (
 )
 from latentkt.phantom.inside.contrasts import CONTRASTS
 from latentkt.phantom.inside.matching import balance, covariates
-from latentkt.phantom.inside.run import InsideOptions, above_chance, look_inside
+from latentkt.phantom.inside.options import InsideOptions
+from latentkt.phantom.inside.run import above_chance, look_inside
 from latentkt.phantom.inside.steering import steer_existence, steering_summary
 from latentkt.phantom.prompts import Prompt
 from tests.models.tiny import tiny_handle

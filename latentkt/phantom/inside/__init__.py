@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from latentkt.phantom.inside.contrasts import Contrast as Contrast
     from latentkt.phantom.inside.matching import Matched as Matched
     from latentkt.phantom.inside.matching import match_concepts as match_concepts
-    from latentkt.phantom.inside.run import InsideOptions as InsideOptions
+    from latentkt.phantom.inside.options import InsideOptions as InsideOptions
     from latentkt.phantom.inside.run import probe_concepts as probe_concepts
     from latentkt.phantom.inside.steering import steer_existence as steer_existence
 
@@ -23,7 +23,7 @@ _HOME = {
     "CONTRASTS": "contrasts",
     "ConceptActivations": "activations",
     "Contrast": "contrasts",
-    "InsideOptions": "run",
+    "InsideOptions": "options",
     "Matched": "matching",
     "direction_and_abstention": "abstaining",
     "match_concepts": "matching",

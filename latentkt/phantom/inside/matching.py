@@ -83,8 +83,8 @@ def match_concepts(
         )
     pairs: list[tuple[int, int]] = []
     for stratum in sorted({tuple(values[row, :2]) for row in ones}):
-        mine = [[row for row in side if tuple(values[row, :2]) == stratum] for side in (ones, zeros)]
-        pairs += _assigned(values[:, 2], *mine, caliper) if mine[1] else []
+        first, second = ([row for row in side if tuple(values[row, :2]) == stratum] for side in (ones, zeros))
+        pairs += _assigned(values[:, 2], first, second, caliper) if second else []
     kept = sorted(pairs)
     if limit is not None and len(kept) > limit:
         drawn = np.random.default_rng(seed).permutation(len(kept))[:limit]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,11 @@ from latentkt.errors import InputError
 from latentkt.internals.directions import direction_of_probe, random_directions
 from latentkt.internals.probes import fit_probe, probe_table
 from latentkt.phantom.inside.abstaining import direction_and_abstention, scores_of_others
-from latentkt.phantom.inside.activations import (
-    FRAME,
-    ConceptActivations,
-    Frame,
-    encode_concepts,
-    mean_log_frequency,
-    read_concepts,
-    subword_frequencies,
-    tokens_of,
-)
+from latentkt.phantom.inside.activations import ConceptActivations, Frame, read_concepts, subword_frequencies
 from latentkt.phantom.inside.contrasts import CONTRASTS, Contrast
-from latentkt.phantom.inside.matching import balance, covariates, match_concepts
-from latentkt.phantom.inside.steering import DOSES, steer_existence, steering_summary
+from latentkt.phantom.inside.options import InsideOptions
+from latentkt.phantom.inside.pairing import Paired, pair_concepts
+from latentkt.phantom.inside.steering import steer_existence, steering_summary
 from latentkt.results import create_run, library_versions, refuse_existing
 
 if TYPE_CHECKING:
@@ -35,68 +27,9 @@ if TYPE_CHECKING:
     from latentkt.phantom.answers import Answer
     from latentkt.phantom.concepts import Concept
 
-__all__ = ["HEADLINE", "InsideOptions", "look_inside", "probe_concepts"]
+__all__ = ["HEADLINE", "above_chance", "look_inside", "probe_concepts"]
 
 HEADLINE = "recombined"
-FEWEST_PAIRS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InsideOptions:
-    """How the look inside is done.
-
-    Attributes:
-        frame: The question in which concepts are read.
-        template: `chat` or `plain`; None: chat where the tokenizer has a template.
-        system: A system prompt in place of the template's own.
-        kind: Kind of probe: `logistic`, `ridge`, `lda` or `mean_difference`.
-        pairs: At most so many matched pairs a contrast.
-        caliper: See `match_concepts`.
-        max_folds: Folds of the probes.
-        steer_layer: After which layer states are pushed; None: the middle one, so that none is picked for its effect.
-        steer_concepts: Concepts that are pushed: half made, half real.
-        placebos: Random directions beside the probe's.
-        doses: See `latentkt.phantom.inside.steering`.
-        seed: Of everything that is drawn.
-    """
-
-    frame: str = FRAME
-    template: str | None = None
-    system: str | None = None
-    kind: str = "ridge"
-    pairs: int = 200
-    caliper: float = 0.25
-    max_folds: int = 5
-    steer_layer: int | None = None
-    steer_concepts: int = 20
-    placebos: int = 4
-    doses: tuple[float, ...] = DOSES
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, value, low in (
-            ("pairs", self.pairs, 10),
-            ("max_folds", self.max_folds, 2),
-            ("steer_concepts", self.steer_concepts, 0),
-            ("placebos", self.placebos, 1),
-        ):
-            if value < low:
-                raise InputError(f"{name} is wrong", expected=f">= {low}", found=value)
-
-
-@dataclass(frozen=True, eq=False)
-class _Matching:
-    """Contrasts that can be told, as ids of concepts.
-
-    Attributes:
-        pairs: Contrast -> ids labelled 1 and their partners, labelled 0.
-        tables: Balance of each contrast.
-        skipped: What was left out: item, stage, reason.
-    """
-
-    pairs: dict[str, tuple[list[str], list[str]]]
-    tables: list[pd.DataFrame]
-    skipped: list[tuple[str, str, str]]
 
 
 def look_inside(
@@ -125,7 +58,7 @@ def look_inside(
         InputError: Not one contrast has enough matched pairs.
     """
     frame = Frame.of(handle, options.frame, template=options.template, system=options.system)
-    matching = _match(handle, concepts, subword_frequencies(handle, texts), frame, options, contrasts)
+    matching = pair_concepts(handle, concepts, subword_frequencies(handle, texts), frame, options, contrasts)
     asked = {answer.concept_id for answer in answers}
     needed = asked.union(*(side for pair in matching.pairs.values() for side in pair))
     read = read_concepts(handle, [concept for concept in concepts if concept.id in needed], frame)
@@ -148,55 +81,6 @@ def look_inside(
     return {name: table for name, table in tables.items() if len(table) or name == "skipped"}
 
 
-def _match(
-    handle: ModelHandle,
-    concepts: Sequence[Concept],
-    counts: Mapping[int, int],
-    frame: Frame,
-    options: InsideOptions,
-    contrasts: Sequence[Contrast],
-) -> _Matching:
-    found = _Matching({}, [], [])
-    for contrast in contrasts:
-        sides = contrast.sides(concepts)
-        drawn = [concept for side in sides for concept in _drawn(concepts, side, options)]
-        ready, refused = encode_concepts(handle, drawn, frame)
-        found.skipped.extend((name, "phantom probe", why) for name, why in refused.items())
-        kept = [concept for concept, _ in ready]
-        ones, zeros = contrast.sides(kept)
-        if not ones or not zeros:
-            found.skipped.append((contrast.name, "phantom probe", f"{len(ones)} against {len(zeros)} concepts"))
-            continue
-        tokens = [tokens_of(encoded) for _, encoded in ready]
-        frequency = [mean_log_frequency(ids, counts) for ids in tokens]
-        values = covariates([concept.concept for concept in kept], tokens, frequency)
-        pairs = match_concepts(
-            values, ones, zeros, caliper=options.caliper, limit=options.pairs, seed=options.seed
-        )  # fmt: skip
-        found.tables.append(balance(values, ones, zeros, pairs).assign(contrast=contrast.name))
-        if len(pairs.ones) < FEWEST_PAIRS:
-            reason = f"{len(pairs.ones)} matched pairs, {FEWEST_PAIRS} are needed"
-            found.skipped.append((contrast.name, "phantom probe", reason))
-            continue
-        ids = [[kept[row].id for row in side] for side in (pairs.ones, pairs.zeros)]
-        found.pairs[contrast.name] = (ids[0], ids[1])
-    if not found.pairs:
-        raise InputError(
-            "no contrast can be told",
-            expected=f"{FEWEST_PAIRS} matched pairs of one at least",
-            found="; ".join(f"{name}: {why}" for name, _, why in found.skipped[-len(contrasts) :]),
-            fix="give more concepts, or a wider caliper",
-        )
-    return found
-
-
-def _drawn(concepts: Sequence[Concept], rows: Sequence[int], options: InsideOptions) -> list[Concept]:
-    """Concepts of a side, ten for each wanted pair at most."""
-    most = 10 * options.pairs
-    order = np.random.default_rng(options.seed).permutation(len(rows))[:most]
-    return [concepts[rows[at]] for at in sorted(order)]
-
-
 def _labelled(read: ConceptActivations, pair: tuple[list[str], list[str]]) -> tuple[list[int], list[int]]:
     """Rows of both sides and their labels; a concept that could not be read goes with its partner."""
     there = {concept.id for concept in read.concepts}
@@ -206,7 +90,7 @@ def _labelled(read: ConceptActivations, pair: tuple[list[str], list[str]]) -> tu
 
 
 def _probe_tables(
-    read: ConceptActivations, matching: _Matching, options: InsideOptions, contrasts: Sequence[Contrast]
+    read: ConceptActivations, matching: Paired, options: InsideOptions, contrasts: Sequence[Contrast]
 ) -> dict[str, pd.DataFrame]:
     layers, folds = [], []
     for contrast in contrasts:

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 from latentkt import lazy
 
 if TYPE_CHECKING:
-    from latentkt.phantom.judging.labels import Agreement as Agreement
-    from latentkt.phantom.judging.labels import agreement as agreement
-    from latentkt.phantom.judging.labels import read_labels as read_labels
     from latentkt.phantom.judging.annotators import AltTest as AltTest
     from latentkt.phantom.judging.annotators import alternative_annotator_test as alternative_annotator_test
     from latentkt.phantom.judging.annotators import read_annotations as read_annotations
@@ -19,6 +16,9 @@ if TYPE_CHECKING:
     from latentkt.phantom.judging.judges import ModelJudge as ModelJudge
     from latentkt.phantom.judging.judges import Verdict as Verdict
     from latentkt.phantom.judging.judges import model_judge as model_judge
+    from latentkt.phantom.judging.labels import Agreement as Agreement
+    from latentkt.phantom.judging.labels import agreement as agreement
+    from latentkt.phantom.judging.labels import read_labels as read_labels
     from latentkt.phantom.judging.phrases import PhraseJudge as PhraseJudge
     from latentkt.phantom.judging.ratings import compare_ratings as compare_ratings
     from latentkt.phantom.judging.ratings import read_ratings as read_ratings

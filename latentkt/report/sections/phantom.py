@@ -212,8 +212,9 @@ def _concepts(run: Run) -> Grid | None:
     if not run.has("phantom_concepts"):
         return None
     table = run.tables["phantom_concepts"]
-    counts = table.groupby(["concept_kind", "method", "existence", "searched"], sort=False)["count"].sum()
-    rows = tuple((*map(str, key), f"{count:,}") for key, count in counts.items())
+    told = ["concept_kind", "method", "existence", "searched"]
+    counts = table.groupby(told, sort=False)["count"].sum().reset_index().to_dict("records")
+    rows = tuple((*(str(row[name]) for name in told), f"{row['count']:,}") for row in counts)
     columns = ("kind", "method", "existence", "searched", "concepts")
     return Grid(columns, rows, "Concepts, and what was searched for them.", numeric=frozenset({"concepts"}))
 

@@ -72,7 +72,7 @@ def _probe(target: str, mine: pd.DataFrame) -> Finding:
     """Over all layers but the embedding, so that no layer is picked for its score."""
     inner = mine[mine["layer"] >= 0]
     evidence = int(inner["evidence"].sum())
-    best = inner.loc[inner["score"].idxmax()].to_dict()
+    best = inner.sort_values("score").iloc[-1].to_dict()
     headline = " (headline)" if target == HEADLINE else ""
     numbers = (
         f"{100 * inner['score'].mean():.0f} % of held-out concepts rightly over all layers, a bag of subwords "
@@ -156,7 +156,7 @@ def _steering(run: Run, findings: list[Finding]) -> list[Block]:
     table, summary = run.tables["phantom_steering"], run.tables["phantom_steering_summary"]
     require(table, "phantom_steering")
     require(summary, "phantom_steering_summary")
-    made: dict[str, Any] = summary[summary["direction"] == "made"].iloc[0].to_dict()
+    made: dict[Any, Any] = summary[summary["direction"] == "made"].iloc[0].to_dict()
     there = (made["slope_low"] > 0 or made["slope_high"] < 0) and abs(made["slope"]) > made["placebo_largest"]
     ends = "" if math.isnan(made["slope_low"]) else f" [{made['slope_low']:+.3f}, {made['slope_high']:+.3f}]"
     if there:
