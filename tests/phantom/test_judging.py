@@ -230,3 +230,23 @@ def test_the_command_needs_a_judge_by_name(tmp_path, capsys):
     assert main([*argv, "--labels", str(tmp_path / "l.csv")]) == 0
     out = capsys.readouterr().out
     assert "phrase list (fallback" in out and "agrees with 100 %" in out
+
+
+def test_the_phrase_list_on_sixty_answers_of_smollm2_labelled_by_hand():
+    """The figures of the guide. The list was mended after its first run on these, so they are no test of new replies."""
+    from pathlib import Path
+
+    from latentkt.phantom.judging import agreement, read_labels
+
+    data = Path(__file__).parent / "data"
+    answers = read_answers(data / "smollm2_answers.jsonl")
+    found = agreement(judge_answers(answers, PhraseJudge()), read_labels(data / "smollm2_labels.csv"))
+    assert (found.n, found.unparsable, found.unlabelled) == (60, 0, 0)
+    assert found.counts == {
+        ("abstained", "abstained"): 4,
+        ("abstained", "answered"): 1,
+        ("answered", "abstained"): 0,
+        ("answered", "answered"): 55,
+    }
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "phantom-asking.md"
+    assert f"{found.agree:.0%}" in guide.read_text(encoding="utf-8")

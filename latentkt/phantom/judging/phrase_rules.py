@@ -112,14 +112,16 @@ RULES: tuple[Rule, ...] = (
         "uncertainty",
         "non-existent",
         r"(?:non-?existent|fictional|fictitious|made[- ]up|invented|hypothetical|imaginary|nonsens\w+)\s"
-        r"(?:term|concept|word|name|event|entity|place|thing|phrase)\b",
+        r"(?:term|concept|word|name|event|entity|place|thing|phrase)\b"
+        r"(?!\s(?:\w+\s){0,2}(?:coined|created|made|invented|by|from|in|set|used))",
     ),
     _rule("uncertainty", "is unknown", r"(?:it|this|that|term|concept|name|word) is (?:unknown|unclear|uncertain)\b"),
 )
 
 ASSERTS = re.compile(
     r"\b(?:is|was|are|were) (?:a|an|the|one|used|located|first|held|known|named|derived|founded|introduced)\b|"
-    r"\b(?:refers to|means|describes|denotes|originated|dates? back|took place|comes from|began in|stands for)\b",
+    r"\b(?:refers to|means|describes|denotes|originated|dates? back|took place|comes from|began in|stands for)\b|"
+    r"\b(?:was|were|has been|have been) (?:\w+ed|held|known|found|set|in use)\b|\b(?:in|since) (?:1\d|20)\d\d\b",
     re.I,
 )
 """States something as a fact."""

@@ -18,7 +18,7 @@ from latentkt.phantom.judging.phrase_rules import ASSERTS, COMMON, HEDGED, NO, R
 
 __all__ = ["PHRASES_VERSION", "PhraseJudge"]
 
-PHRASES_VERSION = 1
+PHRASES_VERSION = 2
 ENGLISH_SHARE = 0.15
 """Least share of common English words; under it the text is not read at all."""
 
@@ -30,8 +30,8 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 class PhraseJudge:
     """The phrase list as a judge.
 
-    An answer abstains where one of its first `reach` sentences holds a phrase of abstention and nothing behind a turn
-    ("however", "but") states facts. To a question about existence, a leading "no" abstains and a leading "yes" answers.
+    An answer abstains where one of its first `reach` sentences holds a phrase of abstention, no sentence before it
+    states facts, and nothing behind a turn ("however", "but") does. To a question about existence, a leading "no" abstains and a leading "yes" answers.
     Text that is not English is `unparsable`: it is not guessed at.
 
     Attributes:
@@ -76,11 +76,17 @@ class PhraseJudge:
             rule = _rule_in(sentence)
             if rule is not None:
                 return _abstains(rule, sentence, sentences[place + 1 :])
+            if _states(sentence):
+                return Verdict("answered", None, {"rule": "facts first"})
         return Verdict("answered", None, {"rule": "no phrase of abstention"})
 
 
 def _rule_in(text: str) -> Rule | None:
     return next((rule for rule in RULES if rule.pattern.search(text)), None)
+
+
+def _states(text: str) -> bool:
+    return ASSERTS.search(text) is not None and HEDGED.search(text) is None
 
 
 def _abstains(rule: Rule, sentence: str, later: Sequence[str]) -> Verdict:
@@ -89,7 +95,7 @@ def _abstains(rule: Rule, sentence: str, later: Sequence[str]) -> Verdict:
     behind = TURN.split(sentence[match.end() :], maxsplit=1)[1:] if match else []
     behind += [each for each in later if TURN.match(each)]
     for clause in behind:
-        if ASSERTS.search(clause) and not HEDGED.search(clause) and _rule_in(clause) is None:
+        if _states(clause) and _rule_in(clause) is None:
             return Verdict("answered", None, {"rule": f"{rule.name}, then facts"})
     return Verdict("abstained", rule.kind, {"rule": rule.name})
 
