@@ -114,6 +114,8 @@ def test_correlations_are_scipys_with_an_interval_over_settings():
     assert math.isnan(few.loc["rare", "r_low"])
     flat = correlations(cells.assign(phantom=100.0)).set_index("with")
     assert flat.loc["rare", "reason"] == "one of the two does not vary"
+    lone = cells.assign(**{name: [5.0, *[0.0] * 63] for name in ("phantom", "rare")})
+    assert correlations(lone).set_index("with").loc["rare", "reason"] == "a single cell makes all the difference"
 
 
 def test_williams_test_holds_its_level():

@@ -116,20 +116,31 @@ def _correlation(cells: pd.DataFrame, other: str, rng: np.random.Generator, n_re
     mine = cells[["setting", "phantom", other]].dropna()
     about = {"with": other, "cells": len(mine), "settings": int(mine["setting"].nunique())}
     x, y = mine["phantom"].to_numpy(), mine[other].to_numpy()
-    if len(mine) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        reason = "fewer than three cells" if len(mine) < 3 else "one of the two does not vary"
+    reason = _no_correlation(x, y)
+    if reason:
         return {**about, "r": math.nan, "p": math.nan, "r_low": math.nan, "r_high": math.nan, "reason": reason}
     found = pearsonr(x, y)
     low, high = _by_setting(mine, rng, n_resamples, lambda rows: _r(rows, "phantom", other))
     return {**about, "r": float(found.statistic), "p": float(found.pvalue), "r_low": low, "r_high": high, "reason": ""}
 
 
+def _no_correlation(x: np.ndarray, y: np.ndarray) -> str:
+    """Why there is no correlation to speak of; empty where there is one."""
+    if len(x) < 3:
+        return "fewer than three cells"
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return "one of the two does not vary"
+    without = [np.delete(side, at) for side in (x, y) for at in range(len(x))]
+    return "a single cell makes all the difference" if any(np.ptp(rest) == 0 for rest in without) else ""
+
+
 def _difference(cells: pd.DataFrame, rng: np.random.Generator, n_resamples: int) -> dict[str, Any]:
     mine = cells[["setting", "phantom", "rare", "common"]].dropna()
     about = {"with": "rare − common", "cells": len(mine), "settings": int(mine["setting"].nunique())}
-    spread = len(mine) > 3 and all(np.ptp(mine[name].to_numpy()) > 0 for name in ("phantom", "rare", "common"))
-    if not spread:
-        reason = "fewer than four cells with all three" if len(mine) < 4 else "one of the three does not vary"
+    first, *others = (mine[name].to_numpy() for name in ("phantom", "rare", "common"))
+    reasons = [_no_correlation(first, other) for other in others] if len(mine) > 3 else ["fewer than four cells"]
+    if any(reasons):
+        reason = next(filter(None, reasons))
         return {**about, "r": math.nan, "p": math.nan, "r_low": math.nan, "r_high": math.nan, "reason": reason}
     r_rare, r_common, between = (
         _r(mine, *pair) for pair in (("phantom", "rare"), ("phantom", "common"), ("rare", "common"))
