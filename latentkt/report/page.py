@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latentkt.errors import RunError
 from latentkt.report.blocks import Finding, Section
 from latentkt.report.closing import provenance, skipped
+from latentkt.report.opening import Opening, opening_of
 from latentkt.report.sections import ELSEWHERE, modules
 from latentkt.report.typeset import typeset
 from latentkt.results import atomic_write
@@ -95,6 +96,7 @@ class _Header:
     model: str
     facts: list[tuple[str, str]]
     command: str
+    opening: Opening
 
 
 def _header(run: Run) -> _Header:
@@ -110,7 +112,9 @@ def _header(run: Run) -> _Header:
         ("begun", str(history[0]["began"]).replace("T", " ").replace("+00:00", " UTC")),
         ("latentkt", run.identity.get("versions", {}).get("latentkt")),
     ]
-    return _Header(name, [(label, str(value)) for label, value in facts if value], " ".join(command))
+    return _Header(
+        name, [(label, str(value)) for label, value in facts if value], " ".join(command), opening_of(command)
+    )
 
 
 def _model_facts(model: dict[str, Any]) -> list[tuple[str, Any]]:

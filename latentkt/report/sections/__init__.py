@@ -28,12 +28,15 @@ SECTIONS: tuple[str, ...] = (
     "explicitness",
     "join",
     "synthetic",
+    "synthetic_inside",
     "trapqa",
     "trapqa_tables",
     "phantom",
     "phantom_inside",
 )
-ELSEWHERE = frozenset({"explicitness", "synthetic", "trapqa", "trapqa_tables", "phantom", "phantom_inside"})
+ELSEWHERE = frozenset(
+    {"explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables", "phantom", "phantom_inside"}
+)
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 

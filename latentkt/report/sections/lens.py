@@ -30,7 +30,8 @@ INTRO = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `lens` that holds items and controls."""
-    if not run.has("lens"):
+    # Of synthetic networks a section of its own shows this, by cluster.
+    if not run.has("lens") or run.identity.get("kind") == "synthetic-inside":
         return None
     lens = run.tables["lens"]
     require(lens, "lens")

@@ -36,7 +36,8 @@ NOTES = (
 
 def section(run: Run) -> Section | None:
     """The section, or None without a table `patch`."""
-    if not run.has("patch"):
+    # Of synthetic networks a section of its own shows this, by cluster.
+    if not run.has("patch") or run.identity.get("kind") == "synthetic-inside":
         return None
     patch = run.tables["patch"]
     require(patch, "patch")

@@ -53,7 +53,7 @@ def section(run: Run) -> Section | None:
     for setting in settings:
         prefix = f"{setting}: " if len(settings) > 1 else ""
         findings += _rates(rates[rates["setting"] == setting], prefix)
-        blocks.append(_rates_picture(rates, str(setting), caption_of_run(run)))
+        blocks.append(_rates_picture(rates, str(setting)))
     findings += _selectivity(run, settings)
     blocks += _rest(run, findings)
     return Section("phantom", TITLE, INTRO, tuple(findings), (*blocks, Note(LIMITS)))
@@ -107,13 +107,13 @@ def _rates(mine: pd.DataFrame, prefix: str) -> list[Finding]:
     return found
 
 
-def _rates_picture(rates: pd.DataFrame, setting: str, caption: str) -> Block:
+def _rates_picture(rates: pd.DataFrame, setting: str) -> Block:
     mine = rates[(rates["setting"] == setting) & (rates["by"] == "property") & (rates["convention"] == "all")]
     listed = "; ".join(
         f"{row['property']}, {row['existence']}: {row['rate_pct']:.0f} %" for row in mine.to_dict("records")
     )
     return Picture.of(
-        plots.phantom_rates(rates, setting=setting, caption=f"{setting} · {caption}" if caption else setting),
+        plots.phantom_rates(rates, setting=setting, caption=setting),
         alt=f"Replies that do not abstain, by property. {listed}.",
         caption="On concepts that do not exist every point right of 0 is hallucination.",
     )
