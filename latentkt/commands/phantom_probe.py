@@ -6,6 +6,7 @@ import argparse
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--answers", nargs="+", default=[], metavar="JUDGED", help="judged answers of the same model")
     parser.add_argument("--out", required=True, metavar="DIR", help="run folder, new")
     parser.add_argument("--question", metavar="TEXT", help="in which concepts are read, with {concept} once")
+    parser.add_argument("--contrast", nargs="+", metavar="NAME", help="what is told apart; default: every contrast")
     parser.add_argument("--kind", choices=("logistic", "ridge", "lda", "mean_difference"), default="ridge")
     parser.add_argument("--pairs", type=int, default=200, help="at most so many matched pairs a contrast")
     parser.add_argument("--caliper", type=float, default=0.25, help="of matching, in nats of mean log frequency")
@@ -42,8 +44,9 @@ def run(args: argparse.Namespace) -> int:
     from latentkt.report import build
     from latentkt.results import load_run
 
+    given: dict[str, Any] = {"frame": args.question, "contrasts": args.contrast and tuple(args.contrast)}
     options = InsideOptions(
-        **({"frame": args.question} if args.question else {}),
+        **{name: value for name, value in given.items() if value},
         kind=args.kind,
         pairs=args.pairs,
         caliper=args.caliper,

@@ -50,8 +50,10 @@ def _concepts(n=40):
     return [*found, *(replace(c, existence="phantom") for c in more)]
 
 
-def test_states_are_those_of_the_whole_prompt_at_the_concepts_last_token(handle):
-    concepts = _concepts(6)
+@pytest.mark.parametrize("family", ["llama", "gpt2", "mistral", "bloom"])
+def test_states_are_those_of_the_whole_prompt_at_the_concepts_last_token(family):
+    """What the questions share is run once; a sliding window, ALiBi and learnt positions see no difference."""
+    handle, concepts = tiny_handle(family), _concepts(6)
     frame = Frame.of(handle)
     read = read_concepts(handle, concepts, frame, batch_size=4)
     for row, concept in enumerate(concepts):

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from latentkt.progress import progress
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-    from torch import Tensor
 
     from latentkt.models import Encoded, ModelHandle
     from latentkt.phantom.concepts import Concept
@@ -153,11 +152,12 @@ def read_concepts(
     if not ready:
         raise InputError("no concept can be read", expected="at least one", found=f"{len(skipped)} refused")
     features, embedding = [], []
+    prefix = _Prefix.of(handle, [encoded for _, encoded in ready])
     with progress() as bar:
         stage = bar.stage("reading concepts", total=len(ready))
         for first in range(0, len(ready), batch_size):
             batch = [encoded for _, encoded in ready[first : first + batch_size]]
-            states, means = _read(handle, batch)
+            states, means = _read(handle, prefix, batch)
             features.append(states)
             embedding.append(means)
             stage.advance(len(batch))
@@ -166,27 +166,61 @@ def read_concepts(
     return ConceptActivations(kept, np.concatenate(features), np.concatenate(embedding), tokens, skipped)
 
 
-def _read(handle: ModelHandle, batch: Sequence[Encoded]) -> tuple[np.ndarray, np.ndarray]:
+class _Prefix:
+    """What all questions begin with, run once: its keys and values are shared by every concept."""
+
+    def __init__(self, handle: ModelHandle, ids: tuple[int, ...]) -> None:
+        self.ids, self._handle = ids, handle
+        self._cache: Any = None
+
+    @classmethod
+    def of(cls, handle: ModelHandle, encoded: Sequence[Encoded]) -> _Prefix:
+        """The longest beginning that all questions share before their concept."""
+        end = min(each.positions("concept")[0] for each in encoded)
+        first = encoded[0].ids
+        same = next((at for at in range(end) if any(each.ids[at] != first[at] for each in encoded)), end)
+        return cls(handle, first[:same] if handle.arch.cache_keyword else ())
+
+    def cache(self, rows: int) -> Any:
+        """A cache of its own for some rows; None where nothing is shared."""
+        import copy
+
+        import torch
+        from transformers import DynamicCache
+
+        if not self.ids:
+            return None
+        if self._cache is None:
+            self._cache = DynamicCache()  # without the config: a sliding window's cache would forget
+            with torch.no_grad():
+                self._handle.run_blocks(torch.tensor([self.ids]), cache=self._cache)
+        shared = copy.deepcopy(self._cache)
+        shared.batch_repeat_interleave(rows)
+        return shared
+
+
+def _read(handle: ModelHandle, prefix: _Prefix, batch: Sequence[Encoded]) -> tuple[np.ndarray, np.ndarray]:
     """States [concept, layer + 1, d] at the last token of each concept, and mean embeddings [concept, d]."""
     import torch
 
-    places = [each.positions("concept") for each in batch]
+    from latentkt.models.sites import record
+
+    start = len(prefix.ids)
+    places = [[at - start for at in each.positions("concept")] for each in batch]
     width = max(place[-1] for place in places) + 1
     ids = torch.zeros((len(batch), width), dtype=torch.long)
-    mask = torch.zeros_like(ids)
+    mask = torch.zeros((len(batch), start + width), dtype=torch.long)
     for row, (each, place) in enumerate(zip(batch, places, strict=True)):
-        ids[row, : place[-1] + 1], mask[row, : place[-1] + 1] = torch.tensor(each.ids[: place[-1] + 1]), 1
+        length = place[-1] + 1
+        ids[row, :length] = torch.tensor(each.ids[start : start + length])
+        mask[row, : start + length] = 1
     sites = [("resid_pre", 0), *(("resid_post", layer) for layer in range(handle.n_layers))]
-    values = handle.record(ids, mask, sites)
-    rows = torch.arange(len(batch))
-    last = torch.tensor([place[-1] for place in places])
-
-    def at_last(value: Tensor) -> Tensor:
-        return value[rows, last].float().cpu()
-
-    states = torch.stack([at_last(values[site]) for site in sites], dim=1)
+    with torch.no_grad(), record([handle.arch.site(name, layer) for name, layer in sites]) as values:
+        handle.run_blocks(ids, mask, cache=prefix.cache(len(batch)))
+    rows, last = torch.arange(len(batch)), torch.tensor([place[-1] for place in places])
+    states = torch.stack([values[site].cpu()[rows, last].float() for site in sites], dim=1)
     embedded = values["resid_pre", 0].float().cpu()
-    means = torch.stack([embedded[row, list(place)].mean(0) for row, place in enumerate(places)])
+    means = torch.stack([embedded[row, place].mean(0) for row, place in enumerate(places)])
     return states.numpy(), means.numpy()
 
 

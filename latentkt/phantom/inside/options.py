@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from latentkt.errors import InputError
 from latentkt.phantom.inside.activations import FRAME
+from latentkt.phantom.inside.contrasts import CONTRASTS
 from latentkt.phantom.inside.steering import DOSES
 
 __all__ = ["InsideOptions"]
@@ -17,6 +18,7 @@ class InsideOptions:
 
     Attributes:
         frame: The question in which concepts are read.
+        contrasts: Names of what is told apart (see `CONTRASTS`).
         template: `chat` or `plain`; None: chat where the tokenizer has a template.
         system: A system prompt in place of the template's own.
         kind: Kind of probe: `logistic`, `ridge`, `lda` or `mean_difference`.
@@ -31,6 +33,7 @@ class InsideOptions:
     """
 
     frame: str = FRAME
+    contrasts: tuple[str, ...] = tuple(contrast.name for contrast in CONTRASTS)
     template: str | None = None
     system: str | None = None
     kind: str = "ridge"
@@ -44,6 +47,9 @@ class InsideOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        known = [contrast.name for contrast in CONTRASTS]
+        if not self.contrasts or set(self.contrasts) - set(known):
+            raise InputError("contrasts", expected=f"some of {', '.join(known)}", found=", ".join(self.contrasts))
         for name, value, low in (
             ("pairs", self.pairs, 10),
             ("max_folds", self.max_folds, 2),

@@ -39,7 +39,6 @@ def look_inside(
     options: InsideOptions,
     *,
     answers: Sequence[Answer] = (),
-    contrasts: Sequence[Contrast] = CONTRASTS,
 ) -> dict[str, pd.DataFrame]:
     """Measure a model inside on concepts.
 
@@ -49,7 +48,6 @@ def look_inside(
         texts: A corpus, for the frequency of subwords.
         options: How.
         answers: Judged answers of the same model, for the link to abstention.
-        contrasts: What is told apart.
 
     Returns:
         The tables that `probe_concepts` writes.
@@ -57,6 +55,7 @@ def look_inside(
     Raises:
         InputError: Not one contrast has enough matched pairs.
     """
+    contrasts = [contrast for contrast in CONTRASTS if contrast.name in options.contrasts]
     frame = Frame.of(handle, options.frame, template=options.template, system=options.system)
     matching = pair_concepts(handle, concepts, subword_frequencies(handle, texts), frame, options, contrasts)
     asked = {answer.concept_id for answer in answers}
