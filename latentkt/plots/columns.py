@@ -77,6 +77,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "phantom_balance": ("contrast", "covariate", "difference", "difference_matched", "pairs"),
     "phantom_abstention": ("layer", "property", "scope", "n", "n_abstained", "auc", "auc_low", "auc_high"),
+    "phantom_denial": ("measure", "scope", "layer", "value", "low", "high", "n"),
     "phantom_steering": ("concept_id", "direction", "layer", "dose", "change"),
     "phantom_steering_summary": ("direction", "layer", "slope", "slope_low", "slope_high", "n", "placebo_largest"),
     "skipped": ("item", "stage", "reason"),

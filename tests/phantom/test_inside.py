@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from latentkt.internals.directions import make_direction, random_directions
 from latentkt.phantom import Concept
 from latentkt.phantom.asking import render_question
 from latentkt.phantom.inside import ConceptActivations, direction_and_abstention, match_concepts, read_concepts
-from latentkt.phantom.inside.abstaining import scores_of_others
+from latentkt.phantom.inside.abstaining import direction_and_denial, scores_of_others
 from latentkt.phantom.inside.activations import (
     Frame,
     encode_concepts,
@@ -25,7 +26,7 @@ from latentkt.phantom.inside.activations import (
 from latentkt.phantom.inside.contrasts import CONTRASTS
 from latentkt.phantom.inside.matching import balance, covariates
 from latentkt.phantom.inside.options import InsideOptions
-from latentkt.phantom.inside.run import above_chance, look_inside
+from latentkt.phantom.inside.run import beyond_baselines, look_inside
 from latentkt.phantom.inside.steering import steer_existence, steering_summary
 from latentkt.phantom.prompts import Prompt
 from tests.models.tiny import tiny_handle
@@ -39,8 +40,6 @@ def handle():
 
 def _concepts(n=40):
     """Terms of two words; recombined ones share their words with the real ones."""
-    from dataclasses import replace
-
     words = ["".join(letters) for letters in itertools.product("bdfgl", "aeo", "mnrst")]
     real = [f"{words[2 * k]} {words[2 * k + 1]}" for k in range(n // 2)]
     made = [f"{words[2 * k]} {words[(2 * k + 3) % n]}" for k in range(n // 2)]
@@ -116,6 +115,9 @@ def test_matching_pairs_exactly_within_the_caliper_and_as_well_as_can_be():
     found = match_concepts(small, [0, 1, 2], [3, 4, 5], caliper=9.0)
     cost = sum(abs(small[a, 2] - small[b, 2]) for a, b in zip(found.ones, found.zeros, strict=True))
     assert cost == pytest.approx(best)
+    fields = ["a", "b"] * 30
+    alike = match_concepts(values, ones, zeros, strata=fields, caliper=0.5)
+    assert all(fields[a] == fields[b] for a, b in zip(alike.ones, alike.zeros, strict=True)) and alike.ones
     assert len(match_concepts(values, ones, zeros, caliper=0.5, limit=5, seed=1).ones) == 5
     with pytest.raises(InputError):
         match_concepts(values, [], zeros)
@@ -151,7 +153,7 @@ def test_the_probe_finds_what_was_planted_and_only_there():
             read.features, labels, [c.group for c in concepts], prompts=read.tokens, embedding=read.embedding,
             kinds=("ridge",), splits=("generalisation",), target="recombined",
         )  # fmt: skip
-        evidence = above_chance(found.layers).set_index("layer")["evidence"]
+        evidence = beyond_baselines(found.layers).set_index("layer")["evidence"]
         assert bool(evidence[1]) is expected and not evidence[[-1, 0, 2]].any()
 
 
@@ -181,6 +183,12 @@ def test_direction_and_abstention_by_hand():
     assert table.loc[("phantom", "meaning", 0), ["n", "n_abstained", "auc"]].tolist() == [20, 8, 1.0]
     assert table.loc[("phantom", "meaning", -1), "auc"] == 0.5
     assert table.loc[("all", "all", 0), "auc"] == 1.0
+    concepts = [replace(Concept.make(f"x {n}", kind="term", category="c"), id=f"c{n}",
+                        existence="phantom" if n < 10 else "rare") for n in range(20)]  # fmt: skip
+    denied = direction_and_denial(scores, concepts, [float(n**2) for n in range(20)])
+    by_layer = denied[denied["measure"] == "spearman"].set_index(["scope", "layer"])
+    assert by_layer.loc[("all", 0), "value"] == pytest.approx(1.0) and math.isnan(by_layer.loc[("all", -1), "value"])
+    assert denied.loc[denied["measure"] == "auc", "value"].item() == 0.0  # real ones are denied more here
     few = direction_and_abstention(scores, answers[:28])
     assert few["auc"].isna().all() and few["reason"].str.contains("fewer than 5").all()
 

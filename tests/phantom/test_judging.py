@@ -233,7 +233,7 @@ def test_the_command_needs_a_judge_by_name(tmp_path, capsys):
 
 
 def test_the_phrase_list_on_sixty_answers_of_smollm2_labelled_by_hand():
-    """The figures of the guide. The list was mended after its first run on these, so they are no test of new replies."""
+    """The figures of the guide. The list was mended after its first run on these: they are no test of new replies."""
     from pathlib import Path
 
     from latentkt.phantom.judging import agreement, read_labels

@@ -15,9 +15,10 @@ from latentkt.stats import auroc
 
 if TYPE_CHECKING:
     from latentkt.phantom.answers import Answer
+    from latentkt.phantom.concepts import Concept
     from latentkt.phantom.inside.activations import ConceptActivations
 
-__all__ = ["direction_and_abstention", "scores_of_others"]
+__all__ = ["direction_and_abstention", "direction_and_denial", "scores_of_others"]
 
 FEWEST = 5
 """Fewest answers of each sort of which an area is given."""
@@ -89,6 +90,45 @@ def direction_and_abstention(scores: Mapping[str, np.ndarray], answers: Sequence
                 found = dict(zip(("auc", "auc_low", "auc_high"), ends, strict=True))
                 rows.append({**about, "layer": layer - 1, **found, "reason": reason})
     return pd.DataFrame(rows)
+
+
+def direction_and_denial(
+    scores: Mapping[str, np.ndarray], concepts: Sequence[Concept], log_odds: Sequence[float]
+) -> pd.DataFrame:
+    """Does the score of a concept go with how far the model leans to "No" when asked whether it exists?
+
+    Args:
+        scores: See `scores_of_others`.
+        concepts: Concepts, with their scores.
+        log_odds: See `denial_log_odds`, one a concept.
+
+    Returns:
+        Rows of `measure` `spearman`: rank correlation by layer and scope (`phantom`, `all`) with the interval of Bonett
+        and Wright (2000); and one row `auc`: how well the log-odds themselves tell made concepts from real ones.
+        Columns `value`, `low`, `high`, `n`.
+    """
+    odds, made = np.array(log_odds), np.array([concept.existence == "phantom" for concept in concepts])
+    rows: list[dict[str, object]] = []
+    for scope, kept in (("phantom", made), (EVERY, np.ones(len(made), dtype=bool))):
+        for layer in range(len(next(iter(scores.values())))) if scores else ():
+            along = np.array([scores[concept.id][layer] for concept in concepts])[kept]
+            about = {"measure": "spearman", "scope": scope, "layer": layer - 1, "n": int(kept.sum())}
+            rows.append({**about, **dict(zip(("value", "low", "high"), _spearman(along, odds[kept]), strict=True))})
+    area = auroc(odds, made)
+    ends = {"value": area.value, "low": area.low, "high": area.high}
+    rows.append({"measure": "auc", "scope": "made against real", "layer": -2, "n": len(made), **ends})
+    return pd.DataFrame(rows)
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    from scipy.stats import spearmanr
+
+    if len(x) < 5 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan, math.nan, math.nan
+    r = float(spearmanr(x, y).statistic)
+    half = 1.96 * math.sqrt((1 + r**2 / 2) / (len(x) - 3))
+    middle = math.atanh(max(-1 + 1e-9, min(1 - 1e-9, r)))
+    return r, math.tanh(middle - half), math.tanh(middle + half)
 
 
 def _units(answers: Sequence[Answer], *, pooled: bool) -> tuple[list[str], list[bool]]:

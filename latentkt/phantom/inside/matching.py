@@ -50,19 +50,21 @@ def match_concepts(
     ones: Sequence[int],
     zeros: Sequence[int],
     *,
+    strata: Sequence[object] | None = None,
     caliper: float = 0.25,
     limit: int | None = None,
     seed: int = 0,
 ) -> Matched:
     """Pair rows of two sides: the same number of tokens and of words, and nearly the same mean log frequency.
 
-    Within each combination of the two numbers the pairs are those with the smallest sum of differences in frequency
-    (an assignment, not a greedy choice); pairs further apart than the caliper are dropped.
+    Within each combination of the two numbers (and of `strata`) the pairs are those with the smallest sum of
+    differences in frequency (an assignment, not a greedy choice); pairs further apart than the caliper are dropped.
 
     Args:
         values: See `covariates`.
         ones: Rows labelled 1.
         zeros: Rows labelled 0.
+        strata: What else must be the same within a pair, such as the category; one a row.
         caliper: In nats of mean log frequency.
         limit: At most so many pairs, drawn by seed.
         seed: Of that draw.
@@ -82,8 +84,9 @@ def match_concepts(
             found=f"{len(ones)}, {len(zeros)}, {caliper}",
         )
     pairs: list[tuple[int, int]] = []
-    for stratum in sorted({tuple(values[row, :2]) for row in ones}):
-        first, second = ([row for row in side if tuple(values[row, :2]) == stratum] for side in (ones, zeros))
+    keys = [(*values[row, :2], "" if strata is None else str(strata[row])) for row in range(len(values))]
+    for stratum in sorted({keys[row] for row in ones}):
+        first, second = ([row for row in side if keys[row] == stratum] for side in (ones, zeros))
         pairs += _assigned(values[:, 2], first, second, caliper) if second else []
     kept = sorted(pairs)
     if limit is not None and len(kept) > limit:

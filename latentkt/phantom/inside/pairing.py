@@ -75,8 +75,9 @@ def pair_concepts(
         tokens = [tokens_of(encoded) for _, encoded in ready]
         frequency = [mean_log_frequency(ids, counts) for ids in tokens]
         values = covariates([concept.concept for concept in kept], tokens, frequency)
+        strata = [concept.category for concept in kept]
         pairs = match_concepts(
-            values, ones, zeros, caliper=options.caliper, limit=options.pairs, seed=options.seed
+            values, ones, zeros, strata=strata, caliper=options.caliper, limit=options.pairs, seed=options.seed
         )  # fmt: skip
         found.tables.append(balance(values, ones, zeros, pairs).assign(contrast=contrast.name))
         if len(pairs.ones) < FEWEST_PAIRS:

@@ -14,12 +14,12 @@ import pandas as pd
 from latentkt.errors import InputError
 from latentkt.internals.directions import direction_of_probe, random_directions
 from latentkt.internals.probes import fit_probe, probe_table
-from latentkt.phantom.inside.abstaining import direction_and_abstention, scores_of_others
+from latentkt.phantom.inside.abstaining import direction_and_abstention, direction_and_denial, scores_of_others
 from latentkt.phantom.inside.activations import ConceptActivations, Frame, read_concepts, subword_frequencies
 from latentkt.phantom.inside.contrasts import CONTRASTS, Contrast
 from latentkt.phantom.inside.options import InsideOptions
 from latentkt.phantom.inside.pairing import Paired, pair_concepts
-from latentkt.phantom.inside.steering import steer_existence, steering_summary
+from latentkt.phantom.inside.steering import denial_log_odds, steer_existence, steering_summary
 from latentkt.results import create_run, library_versions, refuse_existing
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from latentkt.phantom.answers import Answer
     from latentkt.phantom.concepts import Concept
 
-__all__ = ["HEADLINE", "above_chance", "look_inside", "probe_concepts"]
+__all__ = ["HEADLINE", "beyond_baselines", "look_inside", "probe_concepts"]
 
 HEADLINE = "recombined"
 
@@ -74,6 +74,9 @@ def look_inside(
         if answers:
             scores = scores_of_others(read, rows, labels, sorted(asked), kind=options.kind, seed=options.seed)
             tables["phantom_abstention"] = direction_and_abstention(scores, answers)
+            of_asked = [read.concepts[row] for row in read.rows(list(scores))]
+            denied = denial_log_odds(handle, of_asked, template=options.template, system=options.system)
+            tables["phantom_denial"] = direction_and_denial(scores, of_asked, denied)
         if options.steer_concepts:
             table = _steered(handle, read, rows, labels, options)
             tables |= {"phantom_steering": table, "phantom_steering_summary": steering_summary(table)}
@@ -110,7 +113,7 @@ def _probe_tables(
             max_folds=options.max_folds,
             seed=options.seed,
         )
-        layers.append(above_chance(found.layers))
+        layers.append(beyond_baselines(found.layers))
         folds.append(found.folds)
     return {
         "phantom_probe": pd.concat(layers, ignore_index=True),
@@ -118,13 +121,16 @@ def _probe_tables(
     }
 
 
-def above_chance(layers: pd.DataFrame) -> pd.DataFrame:
-    """Count as evidence only what also lies above chance.
+def beyond_baselines(layers: pd.DataFrame) -> pd.DataFrame:
+    """Count as evidence only what also lies above chance, above the embedding layer and above the mean embedding.
 
     Where every left-out seed has a real and a made concept, a bag of subwords can fall below chance: what it has learnt
-    of one of the two is wrong for the other. A probe at chance would then lie above the bag.
+    of one of the two is wrong for the other. A probe at chance would then lie above the bag. And what the embedding of
+    the last token gives away (entry −1), or the mean over all tokens, is not worked out by any layer.
     """
-    return layers.assign(evidence=layers["evidence"] & (layers["low"] > 0.5))
+    bars = [0.5, *layers.loc[layers["layer"] == -1, "high"], *layers["embedding_high"].dropna().head(1)]
+    beyond = (layers["low"] > 0.5) & (layers["score"] > max(bars)) & (layers["layer"] >= 0)
+    return layers.assign(evidence=layers["evidence"] & beyond)
 
 
 def _steered(
@@ -180,7 +186,8 @@ def probe_concepts(
 
     Returns:
         The folder. Its tables: `phantom_probe` (by contrast and layer, with baselines and intervals),
-        `phantom_probe_folds`, `phantom_balance` (before and after matching), `phantom_abstention`, `phantom_steering`,
+        `phantom_probe_folds`, `phantom_balance` (before and after matching), `phantom_abstention`, `phantom_denial`,
+        `phantom_steering`,
         `phantom_steering_summary`, `skipped`.
 
     Raises:

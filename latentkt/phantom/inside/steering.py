@@ -26,11 +26,33 @@ if TYPE_CHECKING:
     from latentkt.models import Encoded, ModelHandle
     from latentkt.phantom.concepts import Concept
 
-__all__ = ["DOSES", "QUESTION", "steer_existence", "steering_summary"]
+__all__ = ["DOSES", "QUESTION", "denial_log_odds", "steer_existence", "steering_summary"]
 
 QUESTION = 'Does "{concept}" exist? Answer with Yes or No.'
 DOSES = (-4.0, -2.0, 2.0, 4.0)
 """In steps of the distance between the means of real and made concepts along the direction."""
+
+
+def denial_log_odds(
+    handle: ModelHandle,
+    concepts: Sequence[Concept],
+    *,
+    question: str = QUESTION,
+    template: str | None = None,
+    system: str | None = None,
+    batch_size: int = 32,
+) -> list[float]:
+    """Log-odds (nats) of "No" over "Yes" as the first word of the answer to whether a concept exists.
+
+    For a model that never says that it does not know, this still tells where it leans.
+
+    Raises:
+        ModelRefusedError: The model has no single token for Yes and No.
+    """
+    frame = Frame.of(handle, question, template=template, system=system)
+    encoded = [frame.encode(handle, concept) for concept in concepts]
+    yes, no = (_first_token(handle, word, chat=frame.chat) for word in ("Yes", "No"))
+    return _log_odds(handle, encoded, None, 0.0, (no, yes), batch_size)
 
 
 def steer_existence(

@@ -20,9 +20,9 @@ __all__ = ["TITLE", "section"]
 TITLE = "Does the network know what exists?"
 INTRO = (
     "Probes read the residual stream at a concept's last token, all concepts standing in one and the same question. "
-    "Concepts are matched on the number of tokens and words and on the mean frequency of their subwords; whole seeds, "
-    "with what was made of them, are left out of training. What a probe reads beyond a bag of the same subwords is "
-    "about their combination."
+    "Concepts are matched on category, number of tokens and words, and mean frequency of their subwords; whole seeds, "
+    "with what was made of them, are left out of training. What a probe reads beyond a bag of the same subwords and "
+    "beyond their embeddings is about their combination."
 )
 NAMES = {
     "recombined": "recombined terms and real ones",
@@ -60,6 +60,7 @@ def section(run: Run) -> Section | None:
         )
     blocks += _balance(run)
     blocks += _abstention(run, findings)
+    findings += _denial(run)
     blocks += _steering(run, findings)
     return Section("phantom_inside", TITLE, INTRO, tuple(findings), (*blocks, Note(LIMITS)))
 
@@ -73,19 +74,21 @@ def _probe(target: str, mine: pd.DataFrame) -> Finding:
     inner = mine[mine["layer"] >= 0]
     evidence = int(inner["evidence"].sum())
     best = inner.sort_values("score").iloc[-1].to_dict()
+    first = 100 * float(mine.loc[mine["layer"] == -1, "score"].iloc[0])
     headline = " (headline)" if target == HEADLINE else ""
     numbers = (
         f"{100 * inner['score'].mean():.0f} % of held-out concepts rightly over all layers, a bag of subwords "
         f"{100 * float(inner['bag_score'].iloc[0]):.0f} %, their mean embedding "
-        f"{100 * float(inner['embedding_score'].iloc[0]):.0f} % ({plural(int(best['n_rows']), 'concept')}); highest "
+        f"{100 * float(inner['embedding_score'].iloc[0]):.0f} %, the last token's {first:.0f} % "
+        f"({plural(int(best['n_rows']), 'concept')}); highest "
         f"after layer {best['layer']:.0f} with {100 * best['score']:.0f} % [{100 * best['low']:.0f}, "
         f"{100 * best['high']:.0f}]"
     )
     half = evidence >= len(inner) / 2
     verdict = (
-        f"above the bag in {evidence} of {plural(len(inner), 'layer')}"
+        f"more than subwords and embeddings give away in {evidence} of {plural(len(inner), 'layer')}"
         if evidence
-        else "in no layer more than the bag of subwords gives away"
+        else "in no layer more than subwords and embeddings give away"
     )
     return Finding(f"{_name(target).capitalize()}{headline}: a probe tells {numbers}. It reads {verdict}.", found=half)
 
@@ -148,6 +151,38 @@ def _abstention(run: Run, findings: list[Finding]) -> list[Block]:
             caption="Concepts that are scored here, and their relatives, are left out of the probe's training.",
         )
     ]
+
+
+def _denial(run: Run) -> list[Finding]:
+    if not run.has("phantom_denial"):
+        return []
+    table = run.tables["phantom_denial"]
+    require(table, "phantom_denial")
+    area = table[table["measure"] == "auc"].iloc[0].to_dict()
+    apart = area["low"] > 0.5 or area["high"] < 0.5
+    verdict = "it leans more to No on made ones" if area["value"] > 0.5 else "it leans less to No on made ones"
+    found = [
+        Finding(
+            f"Asked whether they exist, its log-odds of No over Yes tell made from real concepts with an area of "
+            f"{area['value']:.2f} [{area['low']:.2f}, {area['high']:.2f}] ({plural(int(area['n']), 'concept')}): "
+            f"{verdict if apart else 'not distinguishable from chance'}.",
+            found=bool(apart),
+        )
+    ]
+    mine = table[(table["measure"] == "spearman") & (table["scope"] == "phantom")].sort_values("layer")
+    row = mine.iloc[len(mine) // 2].to_dict()
+    if not math.isnan(row["value"]):
+        there = row["low"] > 0 or row["high"] < 0
+        ends = f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
+        found.append(
+            Finding(
+                f"Among made concepts the direction from real to made, after the middle layer ({row['layer']:.0f}), "
+                f"goes with these log-odds by a rank correlation of {ends} ({plural(int(row['n']), 'concept')})"
+                f"{'' if there else ': not distinguishable from none'}.",
+                found=bool(there),
+            )
+        )
+    return found
 
 
 def _steering(run: Run, findings: list[Finding]) -> list[Block]:
