@@ -111,9 +111,8 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
     """The patterns and items of the entities of one category.
 
     Discarded are patterns in which a word has one character or no letter or digit, or all words are function words or
-    numbers; items in which a word has one character or no letter, holds a digit, is a function word or a rejected one;
-    items of one word that a pattern holds; and whatever opens a bracket or quotation without closing it, or ends in a
-    comma or the like.
+    numbers; items in which a word has one character or no letter, holds a digit, is a function word or a rejected one; and whatever opens a bracket or quotation without closing it, or ends in a
+    comma or the like. A word of a pattern is no item: it is more frequent than the pattern, and so than the threshold.
 
     Example:
         >>> names = ["Battle of Ypres", "Battle of Hastings", "battle of Jutland", "Battle of Coral Sea", "Great War"]
@@ -128,9 +127,7 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
     ngrams = _count_ngrams(split, words, rules, threshold)
     check = _Checks(rules.lists or english())
     patterns = {gram for gram, count in ngrams.items() if count > threshold and check.is_pattern(gram.split())}
-    in_patterns = {word for gram in patterns for word in gram.split()}
     items = {word for word, n in words.items() if rules.word_least <= n <= threshold and check.is_item([word])}
-    items -= in_patterns
     items |= {gram for gram, n in ngrams.items() if rules.ngram_least <= n <= threshold and check.is_item(gram.split())}
     if rules.whole_runs:
         items &= _runs(split, patterns, check, rules.lengths)
