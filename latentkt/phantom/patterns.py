@@ -112,8 +112,9 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
 
     Discarded are patterns in which a word has one character or no letter or digit, or all words are function words or
     numbers, or that begin or end in a function word which is no article or preposition (`Medal and`); items in which a
-    word has one character or no letter, holds a digit, is a function word or a rejected one; and whatever opens a bracket
-    or quotation without closing it, or ends in a comma or the like. A word of a pattern is no item: it is more frequent than the pattern, and so than the threshold.
+    word has one character or no letter, holds a digit, is a function word or a rejected one; and whatever opens a
+    bracket or quotation without closing it, or ends in a comma or the like. A word of a pattern is no item: it is more
+    frequent than the pattern, and so than the threshold.
 
     Example:
         >>> names = ["Battle of Ypres", "Battle of Hastings", "battle of Jutland", "Battle of Coral Sea", "Great War"]
