@@ -3,15 +3,15 @@
     python experiments/phantom_plausibility.py DATA --tokenizer MODEL_FOLDER --read 50
 
 A classifier of character trigrams and a rule on the number of tokens see the text of a concept and nothing else. Made
-terms come from the seeds that they are held against; folds and intervals keep a term with its parent together.
-`matched` takes one made term a parent and one a blend at most (else a fold knows the blends of another), and as many real ones
-within each category and number of words, so that the rules cannot live on length alone; `all` leaves everything as it
-comes.
+terms come from the seeds they are held against; folds and intervals keep a term with its parent together. `matched`
+takes one made term a parent and one a blend at most (else a fold knows the blends of another), and as many real ones
+within each category and number of words, so that the rules cannot live on length alone; `all` takes everything.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +19,6 @@ from pathlib import Path
 from latentkt.phantom import (
     BlendRules,
     Concept,
-    EntityRules,
-    PatternRules,
     ScanSearch,
     Seeds,
     TermRules,
@@ -102,12 +100,22 @@ def main() -> None:
             report(f"{name}, {method}", own, real, count)
             if name == "default" and args.read:
                 print("; ".join(c.concept for c in random.Random(0).sample(own, args.read)))
-    battles = Seeds({"war": tuple(dict.fromkeys(seeds.by_category["battle"] + seeds.by_category["war"]))})
-    rules = EntityRules(patterns=PatternRules(), uses=60)
-    entities = verified(make_concepts(battles, kind="entity", rules=rules).concepts, args.data)
-    report("entities (battles, wars)", entities, battles.concepts("entity"), count)
+    names = institutions_and_awards(args.data)
+    entities = verified(make_concepts(names, kind="entity").concepts, args.data)
+    report("entities", entities, names.concepts("entity"), count)
     if args.read:
         print("; ".join(c.concept for c in random.Random(0).sample(entities, min(args.read, len(entities)))))
+
+
+def institutions_and_awards(data: Path) -> Seeds:
+    """Names of universities, workplaces and awards of physicists."""
+    rows = [json.loads(line) for line in (data / "physicists" / "physicists.jsonl").read_text().splitlines()]
+    fields = {"institution": ("alma_mater", "workplace"), "award": ("award",)}
+    names = {
+        category: [name.replace("_", " ") for row in rows for field in own for name in row["attributes"].get(field, [])]
+        for category, own in fields.items()
+    }
+    return Seeds({category: tuple(dict.fromkeys(own)) for category, own in names.items()})
 
 
 def verified(made: tuple[Concept, ...], data: Path) -> list[Concept]:

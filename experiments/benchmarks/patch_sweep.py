@@ -2,10 +2,11 @@
 
     python experiments/benchmarks/patch_sweep.py --model smollm2 --out patch_sweep.json
 
-Peers are timed on 30 seeded cells a pair and scaled to the whole sweep; own sweeps run whole, three times, in turn
-with the peers; the long pair once. All are checked to give the same numbers. The metric is the logit difference of the
-two answers' tokens at the last position. `bound` is the arithmetic that no exact method can leave out, at the speed of
-this machine's matrix product, measured in the same run. With `--device cuda` the clock is wall time after
+Peers are timed on 30 seeded cells a pair and scaled to the whole sweep, their source run counted once; own sweeps run
+whole, their plain runs included, three times, in turn with the peers; the long pair once. All are checked to give the
+same numbers. The metric is the logit difference of the two answers' tokens at the last position. The first difference
+of the early pairs lies at token 4, 5 and 6. `bound` is the arithmetic that no exact method can leave out, at the speed
+of this machine's matrix product, measured in the same run. With `--device cuda` the clock is wall time after
 synchronising.
 """
 
@@ -23,34 +24,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from patch_peers import PROMPTS, NNsight, Plain, TransformerLens, make
 
 from latentkt.internals import engine_of, patch
 from latentkt.internals.places import places_of
 from latentkt.models import ModelHandle, Pair, encode, make_pair, open_model
 
 PEER_CELLS, REPEATS = 30, 3
-FILLER = (
-    " They like to read books, to walk along the river in the evening, and to cook for their friends. The days are"
-    " long in summer and short in winter, and the children go to school in the morning. On Sundays the families meet"
-    " in the park, sit in the shade of the trees, and talk about the week that has passed and the week that is to come."
-)
-COUNTRIES = ("France", "Italy", " Paris", " Rome")
-PROMPTS: dict[str, tuple[str, str, str, str, str]] = {  # name -> (text, word of the base, of the source, y*, y_s)
-    "early 1": (
-        "In the city of {}, people go to work each day and speak to each other in",
-        "Paris", "Rome", " French", " Italian",
-    ),
-    "early 2": ("A long time ago, {} sent its best young people to study in the old city of", *COUNTRIES),
-    "early 3": (
-        "The old man from {} told all of his friends that he had always lived in the city of",
-        "Japan", "Spain", " Tokyo", " Madrid",
-    ),
-    "late": ("Here is a short question for you, my friend: what is the capital of {}? It is", *COUNTRIES),
-    "long": (
-        "My brother and his wife moved last year to a small house in {}." + FILLER + " The capital of their country is",
-        *COUNTRIES,
-    ),
-}  # fmt: skip
 
 
 @dataclass
@@ -69,17 +49,6 @@ class Clock:
         if self.device != "cpu":
             torch.cuda.synchronize()
         return read() - start, result
-
-
-def make(handle: ModelHandle, name: str) -> Pair:
-    """One of the fixed pairs."""
-    text, base, source, correct, shortcut = PROMPTS[name]
-    prompts = []
-    for word in (base, source):
-        start = text.index("{}")
-        spans = {"shortcut": [(start, start + len(word))]}
-        prompts.append(encode(handle, text.format(word), chat=False, spans=spans))
-    return make_pair(handle, *prompts, correct=correct, shortcut=shortcut, name=name)
 
 
 def peak_gflops(device: str) -> float:
@@ -110,114 +79,6 @@ def seeded_cells(handle: ModelHandle, pair: Pair, first: int) -> list[tuple[int,
     rng = np.random.default_rng(0)
     every = [(layer, p) for layer in range(handle.n_layers) for p in range(first, len(pair.base.ids))]
     return [every[i] for i in sorted(rng.permutation(len(every))[:PEER_CELLS])]
-
-
-class Plain:
-    """One forward a cell with a plain hook; logits of the last position only."""
-
-    def __init__(self, handle: ModelHandle) -> None:
-        self.handle = handle
-
-    def prepare(self, pair: Pair, site: str) -> dict[int, torch.Tensor]:
-        """Values of a site in the source run, by layer."""
-        keys = [(site, layer) for layer in range(self.handle.n_layers)]
-        values = engine_of(self.handle, "reference").values(pair.source.ids, keys)
-        return {layer: value for (_, layer), value in values.items()}
-
-    def cell(
-        self, pair: Pair, site: str, layer: int, positions: list[int], values: torch.Tensor, head: int | None
-    ) -> float:
-        """Metric of one cell."""
-        arch = self.handle.arch
-        modules = {"resid_post": arch.layers[layer], "attn_out": arch.attention(layer), "mlp_out": arch.mlp(layer)}
-        module = arch.out_proj(layer) if site == "z" else modules[site]
-
-        def change(x: torch.Tensor) -> torch.Tensor:
-            x = x.clone()
-            if head is None:
-                x[0, positions] = values[positions]
-            else:
-                width = self.handle.d_head
-                x[0, positions, head * width : (head + 1) * width] = values[positions, head]
-            return x
-
-        if site == "z":
-            hook = module.register_forward_pre_hook(lambda m, args: (change(args[0]),))
-        else:
-            hook = module.register_forward_hook(
-                lambda m, args, out: (change(out[0]), *out[1:]) if isinstance(out, tuple) else change(out)
-            )
-        try:
-            with torch.inference_mode():
-                ids = torch.tensor([pair.base.ids], device=self.handle.device)
-                logits = self.handle.model(ids, use_cache=False, logits_to_keep=1).logits[0, -1]
-        finally:
-            hook.remove()
-        return float(logits[pair.answers.correct_ids[0]] - logits[pair.answers.shortcut_ids[0]])
-
-    def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
-        """Metric of each (layer, position) cell."""
-        values = self.prepare(pair, "resid_post")
-        return [self.cell(pair, "resid_post", layer, [p], values[layer], None) for layer, p in cells]
-
-
-class TransformerLens:
-    """Its own sweep function, on the given cells."""
-
-    def __init__(self, handle: ModelHandle) -> None:
-        self.bridge = engine_of(handle, "transformer_lens")._bridge
-
-    def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
-        """Metric of each (layer, position) cell."""
-        from transformer_lens import patching
-
-        bridge = self.bridge
-        device = bridge.cfg.device
-        base, source = (torch.tensor([run.ids], device=device) for run in (pair.base, pair.source))
-        correct, shortcut = pair.answers.correct_ids[0], pair.answers.shortcut_ids[0]
-        frame = pd.DataFrame(cells, columns=["layer", "pos"])
-        with torch.inference_mode():
-            _, cache = bridge.run_with_cache(source, names_filter=lambda name: name.endswith("hook_resid_post"))
-            found = patching.generic_activation_patch(
-                bridge,
-                base,
-                cache,
-                lambda logits: logits[0, -1, correct] - logits[0, -1, shortcut],
-                patching.layer_pos_patch_setter,
-                "resid_post",
-                index_df=frame,
-            )
-        found = getattr(found, "results", found)
-        return [float(x) for x in torch.as_tensor(found).flatten()]
-
-
-class NNsight:
-    """One trace a cell."""
-
-    def __init__(self, handle: ModelHandle) -> None:
-        import nnsight
-
-        self.handle = handle
-        self.engine = engine_of(handle, "nnsight")
-        self.traced = nnsight.NNsight(self.engine._model)
-
-    def sweep(self, pair: Pair, cells: list[tuple[int, int]]) -> list[float]:
-        """Metric of each (layer, position) cell."""
-        import nnsight
-
-        keys = [("resid_post", layer) for layer in range(self.handle.n_layers)]
-        source = self.engine.values(pair.source.ids, keys)
-        ids = torch.tensor([pair.base.ids], device=self.handle.device)
-        correct, shortcut = pair.answers.correct_ids[0], pair.answers.shortcut_ids[0]
-        found = []
-        for layer, position in cells:
-            block = self.engine._envoy(self.traced, self.handle.arch.layers[layer])
-            values = source["resid_post", layer]
-            with torch.inference_mode(), self.traced.trace(ids, use_cache=False, logits_to_keep=1):
-                block.output[:, position] = values[position]
-                logits = nnsight.save(self.traced.output.logits)
-            found.append(float(logits[0, -1, correct] - logits[0, -1, shortcut]))
-        return found
 
 
 def own(
@@ -259,8 +120,9 @@ def sweep_rows(
             times.setdefault(f"latentkt, {'unchanged cells skipped' if skip else 'all cells run'}", []).append(seconds)
             truth = values_at(table, cells)
         for peer, tool in peers.items():
-            seconds, found = clock(lambda tool=tool: tool.sweep(pair, cells))
-            times.setdefault(peer, []).append(seconds * n_cells / len(cells))
+            once, prepared = clock(lambda tool=tool: tool.prepare(pair))
+            seconds, found = clock(lambda tool=tool, prepared=prepared: tool.cells(pair, prepared, cells))
+            times.setdefault(peer, []).append(once + seconds * n_cells / len(cells))
             worst = max(worst, float(np.abs(np.array(found) - truth).max()))
     rows = []
     for what, seconds in times.items():
@@ -309,13 +171,13 @@ def component_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
                 )
             )
             mine.append(seconds)
-            values = plain.prepare(pair, site)
+            once, values = clock(lambda site=site: plain.prepare(pair, site))
             seconds, found = clock(
                 lambda cells=cells, site=site, values=values: [
                     plain.cell(pair, site, layer, list(place.base), values[layer], head) for layer, place, head in cells
                 ]
             )
-            theirs.append(seconds * len(every) / len(cells))
+            theirs.append(once + seconds * len(every) / len(cells))
             for (layer, place, head), value in zip(cells, found, strict=True):
                 row = table[(table["layer"] == layer) & (table["head"] == (-1 if head is None else head))]
                 row = row[row["position"] == place.position] if place.position is not None else row
@@ -359,7 +221,7 @@ def two_span_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
     seconds, table = clock(lambda: patch(engine_of(handle), pairs, **options))
     every = [(pair, role, layer) for pair in pairs for role in options["where"] for layer in range(handle.n_layers)]
     cells = [every[i] for i in sorted(rng.permutation(len(every))[:PEER_CELLS])]
-    values = {pair.name: plain.prepare(pair, "resid_post") for pair in pairs}
+    once, values = clock(lambda: {pair.name: plain.prepare(pair) for pair in pairs})
     theirs, found = clock(
         lambda: [
             plain.cell(pair, "resid_post", layer, list(pair.base.positions(role)), values[pair.name][layer], None)
@@ -370,7 +232,7 @@ def two_span_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
     worst = max(abs(index[p.name, role, layer] - value) for (p, role, layer), value in zip(cells, found, strict=True))
     fixed = {"sweep": "resid_post, 8 items x 2 spans x layers", "pair": "8 long", "tokens": len(pairs[0].base.ids)}
     fixed |= {"cells": len(every), "largest_difference": worst}
-    scaled = theirs * len(every) / len(cells)
+    scaled = once + theirs * len(every) / len(cells)
     return [
         {**fixed, "what": "latentkt", "seconds": seconds},
         {**fixed, "what": "plain hooks, one forward a cell", "seconds": scaled, "scaled_from": len(cells)},

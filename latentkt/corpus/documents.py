@@ -14,7 +14,7 @@ from latentkt.corpus.kernel.hashing import Buffer, split
 from latentkt.corpus.matching import Matching, character_tables
 from latentkt.errors import DataError
 
-__all__ = ["Batch", "Skipped", "make_buffer"]
+__all__ = ["Batch", "Skipped", "make_buffer", "prepare_buffer"]
 
 _LISTED = 1000
 
@@ -65,16 +65,20 @@ class Skipped:
 def make_buffer(texts: Sequence[str], matching: Matching, kernel: Kernel) -> Buffer:
     """The buffer of some texts: prepared where that may change them, else as they are."""
     joined = "\0".join([*texts, ""])
-    if joined.count("\0") == len(texts):
-        buffer = split(joined.encode("utf-8"))
-        if joined.isascii():
-            return buffer
-        careful = kernel.careful(buffer, character_tables(matching))
-        if not len(careful):
-            return buffer
-    else:
-        careful = range(len(texts))
-    prepared = list(texts)
-    for index in careful:
-        prepared[index] = matching.prepare(prepared[index])
-    return split("\0".join([*prepared, ""]).encode("utf-8"))
+    if joined.count("\0") != len(texts):
+        joined = "\0".join([*(text.replace("\0", "\1") for text in texts), ""])
+    buffer = split(joined.encode("utf-8"))
+    return buffer if joined.isascii() else prepare_buffer(buffer, matching, kernel)
+
+
+def prepare_buffer(buffer: Buffer, matching: Matching, kernel: Kernel) -> Buffer:
+    """The buffer with the documents prepared that preparation may change."""
+    careful = kernel.careful(buffer, character_tables(matching))
+    if not len(careful):
+        return buffer
+    parts, done = [], 0
+    for index in careful.tolist():
+        low, high = int(buffer.starts[index]), int(buffer.starts[index + 1]) - 1
+        parts += [buffer.data[done:low].tobytes(), matching.prepare(buffer.document(index).decode("utf-8")).encode()]
+        done = high
+    return split(b"".join([*parts, buffer.data[done : buffer.size].tobytes()]))

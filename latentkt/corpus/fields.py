@@ -42,7 +42,10 @@ class Fields:
             return ""
         if self.cluster == "document":
             return None
-        value = _value(record, self.cluster_field or "")
+        return self.named(_value(record, self.cluster_field or ""))
+
+    def named(self, value: Any) -> str | None:
+        """Name of the cluster that a value of the cluster field stands for; None where it stands for none."""
         if value is None or isinstance(value, (dict, list)) or value == "":
             return None
         return _host(str(value)) if self.cluster.startswith("host:") else str(value)

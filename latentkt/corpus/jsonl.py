@@ -9,23 +9,47 @@ from typing import Any, NoReturn
 
 from latentkt.corpus.shards import Stream
 
-__all__ = ["iterate_lines", "parse_line"]
+__all__ = ["SLACK", "iterate_blocks", "iterate_lines", "parse_line"]
 
-_BLOCK = 1 << 20
+SLACK = 128
+_BLOCK, _FEED = 1 << 20, 0x0A
 _ORJSON = find_spec("orjson") is not None
+
+
+def iterate_blocks(stream: Stream, size: int = _BLOCK) -> Iterator[tuple[bytearray, int]]:
+    """Blocks of whole lines, each line with its line feed: a buffer, used again for the next block, and its bytes.
+
+    A block has about `size` bytes, more where a line is longer, and `SLACK` bytes to spare behind.
+    """
+    block = bytearray(size + SLACK)
+    kept = 0
+    while True:
+        room = len(block) - SLACK
+        searched = kept
+        while kept < room and (read := stream.readinto(memoryview(block)[kept:room])):
+            kept += read
+        if kept < room:
+            if kept and block[kept - 1] != _FEED:
+                block[kept] = _FEED
+                kept += 1
+            if kept:
+                yield block, kept
+            return
+        end = block.rfind(b"\n", searched, kept) + 1
+        if not end:
+            block = block + bytes(len(block))
+            continue
+        yield block, end
+        block[: kept - end] = bytes(memoryview(block)[end:kept])
+        kept -= end
 
 
 def iterate_lines(stream: Stream) -> Iterator[tuple[int, bytes]]:
     """Lines of a stream, numbered from 1, without their line feeds."""
-    number, kept = 0, b""
-    block = memoryview(bytearray(_BLOCK))
-    while size := stream.readinto(block):
-        *lines, kept = (kept + bytes(block[:size])).split(b"\n")
-        for line in lines:
-            number += 1
+    number = 0
+    for block, size in iterate_blocks(stream):
+        for number, line in enumerate(bytes(memoryview(block)[: size - 1]).split(b"\n"), start=number + 1):
             yield number, line
-    if kept:
-        yield number + 1, kept
 
 
 def parse_line(line: bytes) -> Mapping[str, Any] | str | None:

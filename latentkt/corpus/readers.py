@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from latentkt.corpus.documents import Batch, Skipped, make_buffer
-from latentkt.corpus.fields import Fields, choose_fields
+from latentkt.corpus.extraction import can_extract, extract_batches
+from latentkt.corpus.fields import Fields
 from latentkt.corpus.jsonl import iterate_lines, parse_line
 from latentkt.corpus.kernel import Kernel
 from latentkt.corpus.matching import Matching
-from latentkt.corpus.shards import HUB, Shard, find_shards, open_shard
+from latentkt.corpus.records import cluster_name, usable_text
+from latentkt.corpus.shards import HUB, Shard, open_shard
 from latentkt.corpus.tally import cluster_hash
 from latentkt.errors import DataError, MissingExtraError
 
-__all__ = ["first_record", "read_shard", "read_texts"]
+__all__ = ["first_record", "iterate_records", "read_shard"]
 
 BATCH_BYTES = 4_000_000
 _Record = tuple[int, Mapping[str, Any], int]  # line or row from 1, fields, stored bytes read so far
@@ -48,17 +50,19 @@ def read_shard(
     if shard.format == "text":
         yield _text_file(shard, fields, matching, kernel, skipped)
         return
+    if shard.format == "jsonl" and can_extract(fields, kernel):
+        yield from extract_batches(shard, fields, matching, kernel, skipped, batch_bytes)
+        return
     texts: list[str] = []
     clusters: list[int] = []
     size = done = 0
-    with closing(_records(shard, fields, skipped)) as records:
+    with closing(iterate_records(shard, fields, skipped)) as records:
         for line, record, done in records:
-            text = fields.text_of(record)
-            if not isinstance(text, str) or not _encodable(text):
-                skipped.add(shard.name, line, f"no text in field {fields.text!r}", repr(text)[:80])
+            text = usable_text(shard, line, fields, record, skipped)
+            if text is None:
                 continue
             texts.append(text)
-            clusters.append(cluster_hash(_cluster(shard, line, fields, record, skipped)))
+            clusters.append(cluster_hash(cluster_name(shard, line, fields, fields.cluster_of(record), skipped)))
             size += len(text)
             if size >= batch_bytes:
                 yield Batch(make_buffer(texts, matching, kernel), np.array(clusters, np.uint64), done)
@@ -69,50 +73,8 @@ def read_shard(
 
 def first_record(shard: Shard) -> Mapping[str, Any] | None:
     """The first good record of a shard, None if there is none."""
-    with closing(_records(shard, None, Skipped())) as records:
+    with closing(iterate_records(shard, None, Skipped())) as records:
         return next((record for _, record, _ in records), None)
-
-
-def read_texts(paths: Sequence[str], *, text_field: str | None = None) -> Iterator[str]:
-    """The texts of a corpus one by one, as they are stored: for tokenizers, not for counting.
-
-    Args:
-        paths: Files, folders, globs, URLs or hub ids, as everywhere.
-        text_field: Field of the text; found in the first record if None.
-
-    Raises:
-        InputError: The paths name nothing that can be read.
-        DataError: A shard cannot be read.
-    """
-    shards, _ = find_shards(paths)
-    record = next((first_record(shard) for shard in shards if shard.format != "text"), None)
-    fields = choose_fields(record, text=text_field, cluster="none")
-    for shard in shards:
-        if shard.format == "text":
-            with open_shard(shard) as stream:
-                yield b"\n".join(line for _, line in iterate_lines(stream)).decode("utf-8", errors="replace")
-            continue
-        with closing(_records(shard, fields, Skipped())) as records:
-            texts = (fields.text_of(each) for _, each, _ in records)
-            yield from (text for text in texts if isinstance(text, str))
-
-
-def _cluster(shard: Shard, line: int, fields: Fields, record: Mapping[str, Any], skipped: Skipped) -> str:
-    name = fields.cluster_of(record)
-    if name is None and fields.cluster not in {"document", "none"}:
-        skipped.missing_clusters += 1
-    return f"{shard.name}\n{line}" if name is None else name
-
-
-def _encodable(text: str) -> bool:
-    """Whether a text holds no lone surrogate (which JSON can smuggle in, and UTF-8 cannot hold)."""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _text_file(shard: Shard, fields: Fields, matching: Matching, kernel: Kernel, skipped: Skipped) -> Batch:
@@ -133,7 +95,10 @@ def _text_file(shard: Shard, fields: Fields, matching: Matching, kernel: Kernel,
     return Batch(make_buffer([text], matching, kernel), np.array([cluster_hash(cluster)], np.uint64), done)
 
 
-def _records(shard: Shard, fields: Fields | None, skipped: Skipped) -> Generator[_Record, None, None]:
+def iterate_records(
+    shard: Shard, fields: Fields | None, skipped: Skipped
+) -> Generator[_Record, None, None]:  # fmt: skip
+    """Records of a shard that is no plain text, with line or row from 1 and the stored bytes read so far."""
     if shard.format == "parquet":
         return _parquet_records(shard, fields)
     return _hub_records(shard) if shard.format == "hub" else _json_records(shard, skipped)

@@ -16,6 +16,7 @@ import torch
 
 from latentkt.errors import InputError, RunError
 from latentkt.internals.engines import engine_of
+from latentkt.models.devices import naming_out_of_memory
 from latentkt.models.norms import read_norm
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class _Readout:
         return {"softcap_remainder": self.difference - float(before[0] - before[1])}
 
 
+@naming_out_of_memory("attribution", fix="shorten the prompts, or use a smaller model or dtype")
 def attribute(
     model: ModelHandle | Engine, runs: Iterable[LensRun], *, norm: str = "frozen", engine: str = "fast"
 ) -> pd.DataFrame:
@@ -115,16 +117,27 @@ def attribute(
     Returns:
         One row a run and part: the run's `meta`, `component` (`embedding`, `head`, `attention_bias`, `mlp`,
         `norm_bias`, `unembedding_bias`, `softcap_remainder`, `norm_remainder`), `layer` and `head` (−1 where the part
-        has none), `contribution` (nats), `norm`, `difference` (the model's own), `completeness_error` (nats: rows of
-        the run summed, minus `difference`).
+        has none), `contribution` (nats), `norm`, `dtype` (the weights'), `difference` (the model's own),
+        `completeness_error` (nats: rows of the run summed, minus `difference`).
 
     Raises:
         InputError: `norm` is unknown.
         RunError: The rows do not add up.
 
     Example:
-        >>> from latentkt.internals import attribute  # doctest: +SKIP
-        >>> attribute(handle, runs).groupby("component")["contribution"].sum()  # doctest: +SKIP
+        >>> from latentkt.internals import attribute, item_run
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> table = attribute(handle, [item_run(handle, item)])
+        >>> print(table.groupby("component")["contribution"].sum().loc[["embedding", "head", "mlp"]].round(1))
+        component
+        embedding   -0.1
+        head        -2.8
+        mlp          2.1
+        Name: contribution, dtype: float64
+        >>> bool(abs(table["contribution"].sum() - table["difference"].iloc[0]) < 1e-4)
+        True
     """
     import pandas as pd
 
@@ -166,7 +179,7 @@ def _run_rows(engine: Engine, run: LensRun, norm: str) -> list[dict[str, object]
         raise RunError(
             "the attribution does not add up", expected=f"{readout.difference:.4f} nat", found=f"{total:.4f} nat"
         )
-    fixed = {"norm": norm, "difference": readout.difference, "completeness_error": error}
+    fixed = {"norm": norm, "dtype": handle.dtype_name, "difference": readout.difference, "completeness_error": error}
     named = [*zip(names, numbers.tolist(), strict=True), *(((name, -1, -1), x) for name, x in extra.items())]
     return [
         {**run.meta, "component": name, "layer": layer, "head": head, "contribution": number, **fixed}
@@ -211,6 +224,7 @@ def _post_normed(handle: ModelHandle, layer: int, parts: Tensor, whole: Tensor) 
     return parts * norm.gain.double() / norm.scale(whole.float()).double()
 
 
+@naming_out_of_memory("the head table", fix="shorten the prompts, or use a smaller model or dtype")
 def head_table(model: ModelHandle | Engine, runs: Iterable[LensRun], *, engine: str = "fast") -> pd.DataFrame:
     """Each head: how much it attends from the reading token to each role, and what that adds to logit(y*) − logit(y_s).
 
@@ -226,10 +240,20 @@ def head_table(model: ModelHandle | Engine, runs: Iterable[LensRun], *, engine: 
     Returns:
         One row a run, layer, head and role: the run's `meta`, `layer`, `head`, `role` (`answer_prefix` for tokens of
         the answers' common beginning), `attention` (share, roles of a head sum to 1), `ov_effect` (nats; NaN where
-        attention is 0), `contribution` (nats), `direct_effect` (nats, the same in all rows of a head), `difference`.
+        attention is 0), `contribution` (nats), `direct_effect` (nats, the same in all rows of a head), `difference`,
+        `dtype`.
 
     Raises:
         InputError: Attention is not eager, so there is no pattern.
+
+    Example:
+        >>> from latentkt.internals import head_table, item_run
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> largest = head_table(handle, [item_run(handle, item)]).nlargest(2, "contribution")
+        >>> largest[["layer", "head", "role"]].to_numpy().tolist()
+        [[23, 1, 'option_correct'], [23, 7, 'option_correct']]
     """
     import pandas as pd
 
@@ -265,8 +289,8 @@ def _head_rows(engine: Engine, run: LensRun) -> list[dict[str, object]]:
                 share, nats = float(attention[head]), float(added[head])
                 place = {"layer": layer, "head": head, "role": role, "attention": share}
                 numbers = {"ov_effect": nats / share if share > 0 else float("nan"), "contribution": nats}
-                direct_effect = {"direct_effect": float(direct[head]), "difference": readout.difference}
-                rows.append({**run.meta, **place, **numbers, **direct_effect})
+                whole = {"direct_effect": float(direct[head]), "difference": readout.difference}
+                rows.append({**run.meta, **place, **numbers, **whole, "dtype": handle.dtype_name})
     return rows
 
 

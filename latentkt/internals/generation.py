@@ -19,6 +19,7 @@ import torch
 from latentkt.errors import InputError
 from latentkt.internals.engines import engine_of
 from latentkt.internals.engines.base import Edit, Engine, SiteKey
+from latentkt.models.devices import naming_out_of_memory
 from latentkt.models.sites import attached
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class _Plan:
         return {"prefix": step == 0, "one": step == self.at, "all": True}[self.steps]
 
 
+@naming_out_of_memory("generation", fix="lower batch_size or max_new_tokens")
 def generate(
     model: ModelHandle | Engine,
     prompts: Sequence[Encoded],

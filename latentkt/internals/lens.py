@@ -18,6 +18,7 @@ from latentkt.errors import InputError
 from latentkt.internals.branches import Branches
 from latentkt.internals.engines import engine_of
 from latentkt.internals.metrics import Scorer
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +61,7 @@ class _Identity:
         return resid
 
 
+@naming_out_of_memory("reading a lens", fix="shorten the prompts, or use a smaller model or dtype")
 def answer_lens(
     model: ModelHandle | Engine,
     runs: Iterable[LensRun],
@@ -94,7 +96,8 @@ def answer_lens(
         readers = runner.readers(scorer)
         residuals.append(readers[:, 0].clone())
         found = _answer_rows(runner.handle, scorer, readers, translate)
-        rows.extend({**run.meta, "lens": translate.kind, "position": "last", **row} for row in found)
+        fixed = {"lens": translate.kind, "dtype": runner.handle.dtype_name, "position": "last"}
+        rows.extend({**run.meta, **fixed, **row} for row in found)
     return pd.DataFrame(rows), residuals
 
 
@@ -134,6 +137,7 @@ def _entries(
         yield from zip(numbers, logits, scorer.from_logits(logits), strict=True)
 
 
+@naming_out_of_memory("reading a lens", fix="lower rows_at_once, or shorten the prompts")
 def token_lens(
     model: ModelHandle | Engine,
     runs: Iterable[LensRun],
@@ -156,17 +160,27 @@ def token_lens(
         rows_at_once: Vectors whose logits are held at once.
 
     Returns:
-        One row a run, layer and position: the run's `meta`, `lens`, `layer` (−1 = embedding), `position`, `token`,
-        `role`, `first_token_log_odds` (of the first tokens in which the answers differ), `p_correct`, `p_shortcut`,
-        `rank_correct`, `rank_shortcut` (of those two tokens), `top_token`, `p_top`, `kl_to_final` (nats, to the last
-        layer at the same position).
+        One row a run, layer and position: the run's `meta`, `lens`, `dtype` (the weights'), `layer` (−1 = embedding),
+        `position`, `token`, `role`, `first_token_log_odds` (of the first tokens in which the answers differ),
+        `p_correct`, `p_shortcut`, `rank_correct`, `rank_shortcut` (of those two tokens), `top_token`, `p_top`,
+        `kl_to_final` (nats, to the last layer at the same position).
 
     Raises:
         InputError: A position lies outside a prompt.
+
+    Example:
+        >>> from latentkt.internals import item_run, token_lens
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> table = token_lens(handle, [item_run(handle, item)], positions=[-1])
+        >>> int(table.set_index("layer")["rank_correct"][29])
+        7
     """
     import pandas as pd
 
     runner, translate = engine_of(model, engine), translate or _Identity()
+    fixed = {"lens": translate.kind, "dtype": runner.handle.dtype_name}
     rows: list[dict[str, object]] = []
     for run in runs:
         chosen = _positions(run, positions)
@@ -179,8 +193,8 @@ def token_lens(
             for position, row in zip(chosen, found, strict=True):
                 start, stop = run.prompt.offsets[position]
                 named = {"token": run.prompt.text[start:stop], "role": run.prompt.roles[position]}
-                place = {"lens": translate.kind, "layer": entry - 1, "position": position, **named}
-                rows.append({**run.meta, **place, **row})
+                place = {"layer": entry - 1, "position": position, **named}
+                rows.append({**run.meta, **fixed, **place, **row})
     return pd.DataFrame(rows)
 
 

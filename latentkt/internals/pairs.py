@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from latentkt.errors import InputError
 from latentkt.internals.lens import LensRun
 from latentkt.models import encode, encode_answers, make_pair
 from latentkt.trapqa import render
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from latentkt.models import ModelHandle, Pair
     from latentkt.trapqa import Rendered, TrapItem
 
-__all__ = ["DIRECTIONS", "encode_run", "item_run", "pairs_of_item"]
+__all__ = ["DIRECTIONS", "encode_run", "item_run", "pairs_of_item", "runs_of"]
 
 RUN_COLUMNS = (
     "item", "kind", "family", "polarity", "which", "order", "template", "condition", "right", "first_option_is_correct",
@@ -87,6 +89,32 @@ def item_run(
         "first_option_is_correct": first_is_correct,
     }
     return encode_run(handle, rendered, meta)
+
+
+def runs_of(handle: ModelHandle, given: Iterable[LensRun | Pair | TrapItem]) -> Iterator[LensRun]:
+    """Prompts with their answers: runs as they are, both runs of a pair, item and control of a trap item.
+
+    A pair's runs have the columns `pair` and `run` (`base` or `source`) beside its meta. An item is shown with its
+    right answer first, in chat where the tokenizer has a template.
+
+    Raises:
+        InputError: Something else is given, or an item's prompt is refused for this model.
+    """
+    from latentkt.models import Pair
+    from latentkt.trapqa import TrapItem
+
+    template = "chat" if handle.has_chat_template else "plain"
+    for one in given:
+        if isinstance(one, LensRun):
+            yield one
+        elif isinstance(one, Pair):
+            for name, prompt in (("base", one.base), ("source", one.source)):
+                yield LensRun(prompt, one.answers, {**one.meta, "pair": one.name, "run": name})
+        elif isinstance(one, TrapItem):
+            for which in ("item", "control"):
+                yield item_run(handle, one, which=which, template=template)
+        else:
+            raise InputError("what is read", expected="runs, pairs or trap items", found=type(one).__name__)
 
 
 def pairs_of_item(handle: ModelHandle, item: TrapItem, **options: object) -> list[Pair]:

@@ -16,6 +16,7 @@ from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name,
 from latentkt.internals.pattern import pattern_as_z
 from latentkt.internals.places import Place, places_of, role_positions
 from latentkt.internals.sources import Fetched, Source, SourceRun
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,7 @@ class _Sweep:
     check: bool
 
 
+@naming_out_of_memory("patching", fix="lower memory_mb of the engine, or patch fewer sites at once")
 def patch(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -119,8 +121,14 @@ def patch(
         RunError: An identity does not hold, or a hook never ran.
 
     Example:
-        >>> from latentkt.internals import patch  # doctest: +SKIP
-        >>> table = patch(handle, pairs, sites=("attn_out", "mlp_out"))  # doctest: +SKIP
+        >>> from latentkt.internals import pairs_of_item, patch
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> control_to_item, item_to_control = pairs_of_item(handle, item)
+        >>> table = patch(handle, [control_to_item], where=("constraint", "last"), layers=[0, 29])
+        >>> table.pivot(index="layer", columns="role", values="effect").round(1).abs().to_dict("index")
+        {0: {'constraint': 0.2, 'last': 0.0}, 29: {'constraint': 0.0, 'last': 0.3}}
     """
     import pandas as pd
 
@@ -167,9 +175,10 @@ def _refuse(handle: ModelHandle, sweep: _Sweep) -> None:
 def _measure(engine: Engine, pair: Pair, sweep: _Sweep) -> list[dict[str, object]]:
     """All rows of one pair."""
     scorer = scorer_of(pair, pair.base.ids, sweep.metric)
-    base = engine.score(scorer)
     own = isinstance(sweep.source, SourceRun)
-    source = engine.score(scorer_of(pair, pair.source.ids, sweep.metric)) if own else None
+    plain = [scorer, scorer_of(pair, pair.source.ids, sweep.metric)] if own else [scorer]
+    scored = engine.scores(plain)
+    base, source = scored[0], scored[1] if own else None
     plans = _plans(engine, pair, sweep)
     identities = Identities.of(engine, pair, sweep.sites, sweep.layers, scorer) if sweep.check else Identities()
     live = [plan for plan in plans if plan.cell is not None and not plan.unchanged]
@@ -236,7 +245,7 @@ def _fixed(
     over = getattr(sweep.source, "over", None)
     return {
         "engine": engine.name,
-        "dtype": str(handle.dtype).removeprefix("torch."),
+        "dtype": handle.dtype_name,
         "window": sweep.window,
         "source_kind": f"{kind} over {over}, other families" if over else kind,
         "metric": metric_name(scorer.metric),

@@ -3,11 +3,15 @@
 Two runs a sender (Wang et al. 2023; Goldowsky-Dill et al. 2023). In the first the sender has the source run's value,
 and every attention and MLP output behind it is held at the base run's (`others="frozen"`) or computed anew (`"live"`);
 what reaches the receivers is kept. In the second, only the receivers get what was kept, and the answer is scored.
+
+A receiver reads the residual stream through a norm. `norm="frozen"` divides what it reads by the base run's scale, so
+that what several senders send adds up; `"recomputed"` lets the norm do what it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -17,11 +21,13 @@ from latentkt.internals.engines import engine_of
 from latentkt.internals.engines.base import Edit, Engine, Patch, Replace, SiteKey
 from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name, scorer_of
 from latentkt.internals.places import Place, role_positions
-from latentkt.models.norms import read_norm
+from latentkt.models.devices import naming_out_of_memory
+from latentkt.models.norms import NormReading, read_norm
+from latentkt.models.sites import SiteAccess, attached
 
 if TYPE_CHECKING:
     import pandas as pd
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from latentkt.models import ModelHandle, Pair
 
@@ -55,6 +61,7 @@ LOGITS = Node("logits", -1)
 """The read-out as a receiver: the direct path from a sender to the answer's first differing token."""
 
 
+@naming_out_of_memory("path patching", fix="shorten the prompts, or use a smaller model or dtype")
 def path_patch(
     model: ModelHandle | Engine,
     pairs: Iterable[Pair],
@@ -75,8 +82,8 @@ def path_patch(
         senders: Parts whose source value is sent, one row each.
         receivers: Parts that get it, together. `LOGITS` cannot stand beside others.
         role: Tokens at which the sender has the source's value.
-        norm: Scale of the norm in front of the read-out when the receiver is `LOGITS`: `frozen` at the base run's, or
-            `recomputed`. Receivers inside the network recompute theirs.
+        norm: Scale of the norm in front of the receivers (the final norm for `LOGITS`): `frozen` at the base run's, or
+            `recomputed`. A receiver that reads the bare residual stream has none to freeze.
         others: `frozen` or `live`: parts between sender and receivers.
         metric: As in `patch`; with `LOGITS` it is read at the last prompt token, so answers must differ in their first
             token.
@@ -84,10 +91,20 @@ def path_patch(
 
     Returns:
         One row a pair and sender: `pair`, the pair's `meta`, `sender`, `receivers`, `role`, `norm`, `others`, `metric`,
-        `base_value`, `patched_value`, `effect` (nats).
+        `dtype`, `base_value`, `patched_value`, `effect` (nats).
 
     Raises:
         InputError: A part that cannot send or receive, a receiver in front of every sender, a shifted pair.
+
+    Example:
+        >>> from latentkt.internals import Node, pairs_of_item, path_patch
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> options = {"senders": [Node("z", 25), Node("z", 28)], "receivers": [Node("mlp_out", 29)]}
+        >>> table = path_patch(handle, pairs_of_item(handle, item)[:1], **options)
+        >>> table[["sender", "receivers"]].to_numpy().tolist()
+        [['z.25', 'mlp_out.29'], ['z.28', 'mlp_out.29']]
     """
     import pandas as pd
 
@@ -103,7 +120,7 @@ def path_patch(
         base = runner.score(scorer)
         wires = _Wires(runner, pair, place, senders, receivers)
         for sender in senders:
-            kept = wires.send(sender, others=others)
+            kept = wires.send(sender, norm=norm, others=others)
             patched = wires.direct(scorer, kept, norm) if LOGITS in receivers else wires.receive(scorer, kept)
             rows.append(
                 {
@@ -115,6 +132,7 @@ def path_patch(
                     "norm": norm,
                     "others": others,
                     "metric": metric_name(scorer.metric),
+                    "dtype": runner.handle.dtype_name,
                     "base_value": base.value,
                     "patched_value": patched.value,
                     "effect": patched.value - base.value,
@@ -140,8 +158,6 @@ def _refuse(engine: Engine, senders: Sequence[Node], receivers: Sequence[Node], 
         raise InputError("a sender has no receiver behind it", expected="receivers in later parts", found=late)
     if norm not in ("frozen", "recomputed") or others not in ("frozen", "live"):
         raise InputError("norm and others", expected="frozen or recomputed; frozen or live", found=f"{norm}, {others}")
-    if norm == "frozen" and inside:
-        raise InputError("a frozen norm is defined for LOGITS only", expected="norm='recomputed'")
 
 
 def _behind(sender: Node, receiver: Node) -> bool:
@@ -164,14 +180,22 @@ class _Wires:
         self._base = engine.values(pair.base.ids, [*outputs, self._last])
         self._source = engine.values(pair.source.ids, [(node.site, node.layer) for node in senders])
 
-    def send(self, sender: Node, *, others: str) -> dict[SiteKey, Tensor]:
+    def send(self, sender: Node, *, norm: str, others: str) -> dict[SiteKey, Tensor]:
         """What reaches the receivers when the sender has the source's value."""
+        inside = {(node.site, node.layer) for node in self._receivers if node != LOGITS}
+        if not inside or norm == "recomputed":
+            return self._run(sender, inside or {self._last}, others)
+        read = {key: self._read(key) for key in inside}
+        kept = self._run(sender, set(read.values()), others)
+        return {key: self._through_frozen_norm(key, place, kept[place]) for key, place in read.items()}
+
+    def _run(self, sender: Node, wanted: set[SiteKey], others: str) -> dict[SiteKey, Tensor]:
+        """Values of sites when the sender has the source's value."""
         key = (sender.site, sender.layer)
         values = self._source[key][list(self._place.source)]
         values = values if sender.head is None else values[:, sender.head]
         edits: dict[SiteKey, Edit] = {key: Replace(self._place.base, values, sender.head)}
         kept: dict[SiteKey, Tensor] = {}
-        wanted = {(node.site, node.layer) for node in self._receivers if node != LOGITS} or {self._last}
         if others == "frozen":
             for site, layer in self._base:
                 if site != "resid_post" and _behind(sender, Node(site, layer)):
@@ -180,6 +204,28 @@ class _Wires:
             edits[at] = _Keep(kept, at, edits.get(at))
         self._engine.run(torch.tensor([self._pair.base.ids]), edits=edits)
         return kept
+
+    def _read(self, receiver: SiteKey) -> SiteKey:
+        """The residual stream that a receiver reads."""
+        behind_attention = receiver[0] == "mlp_out" and not self._engine.handle.arch.parallel
+        return ("resid_mid" if behind_attention else "resid_pre", receiver[1])
+
+    def _through_frozen_norm(self, receiver: SiteKey, place: SiteKey, resid: Tensor) -> Tensor:
+        """The receiver's value when its norm divides `resid` by the scale of the base run's residual stream.
+
+        The Hugging Face modules of its layer make it, whatever the engine: an engine has no site inside a norm.
+        """
+        arch, family, layer = self._engine.handle.arch, self._engine.handle.arch.family, receiver[1]
+        path = family.mlp_norm if receiver[0] == "mlp_out" else family.attn_norm
+        ids = self._pair.base.ids
+        kept: dict[SiteKey, Tensor] = {}
+        base = self._engine.values(ids, [place])[place]
+        edits: list[tuple[SiteAccess, Edit]] = [(arch.site(*place), _Hold(resid[0]))]
+        edits.append((arch.site(*receiver), _Keep(kept, receiver, None)))
+        frozen = nullcontext() if path is None else _frozen_norm(arch.part(layer, path), base)
+        with torch.no_grad(), attached(edits), frozen:
+            self._engine.handle.run_blocks(torch.tensor([ids]))
+        return kept[receiver]
 
     def receive(self, scorer: Scorer, kept: dict[SiteKey, Tensor]) -> AnswerScore:
         """Score the run in which the receivers have what was kept."""
@@ -205,12 +251,27 @@ class _Wires:
 def _read_with_scale_of(handle: ModelHandle, resid: Tensor, base: Tensor) -> Tensor:
     """The logits of `resid` when the final norm divides it by the scale of `base`."""
     arch = handle.arch
-    reading = read_norm(arch.final_norm)
-    centred = resid.float() - resid.float().mean() if reading.centred else resid.float()
-    normed = reading.gain * centred / reading.scale(base) + (0 if reading.bias is None else reading.bias)
-    normed = normed.to(resid.dtype)
+    normed = _norm_with_scale_of(read_norm(arch.final_norm), resid, base)
     logits = arch.unembedding(normed if arch.project_out is None else arch.project_out(normed))
     return (logits if arch.softcap is None else arch.softcap * torch.tanh(logits / arch.softcap)).float()
+
+
+def _norm_with_scale_of(reading: NormReading, resid: Tensor, base: Tensor) -> Tensor:
+    """`resid` normed, but divided by the scale of `base`."""
+    centred = resid.float() - resid.float().mean(-1, keepdim=True) if reading.centred else resid.float()
+    normed = reading.gain * centred / reading.scale(base)
+    return (normed if reading.bias is None else normed + reading.bias).to(resid.dtype)
+
+
+@contextmanager
+def _frozen_norm(module: nn.Module, base: Tensor) -> Iterator[None]:
+    """A norm module that divides by the scale of `base` for the length of a `with` block."""
+    reading = read_norm(module)
+    hook = module.register_forward_hook(lambda _, args, __: _norm_with_scale_of(reading, args[0], base))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 class _Hold:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["CACHE_NAMES", "LayerCall", "Recording", "record"]
+__all__ = ["CACHE_NAMES", "LayerCall", "Recording", "record", "record_together"]
 
 CACHE_NAMES = ("cache", "past_key_values", "layer_past", "past_key_value")
 _PASSED_ON = ("use_cache", "output_attentions")
@@ -78,6 +78,24 @@ class _Pass:
     def resid(self, entry: int) -> Tensor:
         return self.calls[0]["hidden_states"] if entry == 0 else self.outputs[entry - 1]
 
+    def part(self, number: int, count: int) -> _Pass:
+        """Part `number` of the `count` equal parts that the rows are made of."""
+        n_rows = self.outputs[0].shape[0]
+        chosen = slice(number * n_rows // count, (number + 1) * n_rows // count)
+        calls = [{name: _rows(name, value, chosen, n_rows) for name, value in call.items()} for call in self.calls]
+        return _Pass(calls, [output[chosen] for output in self.outputs])
+
+
+def _rows(name: str, value: Any, chosen: slice, n_rows: int) -> Any:
+    """The chosen rows of an argument; what all rows share is left as it is."""
+    if isinstance(value, tuple):
+        return tuple(_rows(name, one, chosen, n_rows) for one in value)
+    if not isinstance(value, torch.Tensor) or value.ndim == 0:
+        return value
+    if name == "alibi":  # [rows * head, 1, position]
+        return value.unflatten(0, (n_rows, -1))[chosen].flatten(0, 1)
+    return value[chosen] if value.shape[0] == n_rows else value
+
 
 def record(handle: ModelHandle, branches: Branches) -> Recording:
     """Run the prompt once, then both answers behind it, and keep what a resumed run needs.
@@ -92,44 +110,58 @@ def record(handle: ModelHandle, branches: Branches) -> Recording:
     Raises:
         ModelRefusedError: A layer's call is of a kind that cannot be replayed.
     """
+    return record_together(handle, [branches])[0]
+
+
+def record_together(handle: ModelHandle, runs: Sequence[Branches]) -> list[Recording]:
+    """`record` of several runs in one batch; their prompts are of one length, and their answers of the same lengths."""
     from transformers import DynamicCache
 
     cache = DynamicCache()  # without the config: a sliding window's cache would forget what a replay needs
-    n_prompt = branches.n_prompt
-    tails = [sequence[n_prompt:] for sequence in branches.sequences]
+    n_prompt = runs[0].n_prompt
+    tails = [sequence[n_prompt:] for run in runs for sequence in run.sequences]
     longest = max(map(len, tails))
     with torch.inference_mode():
-        ids = torch.tensor([branches.prompt])
+        ids = torch.tensor([run.prompt for run in runs])
         passes = [_run(handle, ids, torch.ones_like(ids), cache)]
         if longest:
             cache.batch_repeat_interleave(2)
             ids = torch.tensor([[*tail, *[0] * (longest - len(tail))] for tail in tails])
             mask = torch.tensor([[1] * (n_prompt + len(tail)) + [0] * (longest - len(tail)) for tail in tails])
             passes.append(_run(handle, ids, mask, cache))
-        layout = _Layout(handle, branches)
-        row, position = layout.row, layout.position
+        count = len(runs)
+        return [
+            _recording(handle, run, [one.part(number, count) for one in passes], cache, number / count)
+            for number, run in enumerate(runs)
+        ]
 
-        def pack(x: Tensor) -> Tensor:  # [row, n_kv, position, d] -> [n_kv, token, d]
-            return (x[row, :, position] if len(passes) == 2 else x[0].transpose(0, 1)).transpose(0, 1).contiguous()
 
-        resid = [layout.pack([one.resid(entry) for one in passes]) for entry in range(handle.n_layers + 1)]
-        return Recording(
-            branches=branches,
-            resid=torch.stack(resid),
-            keys=[pack(layer.keys) for layer in cache.layers],
-            values=[pack(layer.values) for layer in cache.layers],
-            calls=[layout.call(index, [one.calls[index] for one in passes]) for index in range(handle.n_layers)],
-        )
+def _recording(handle: ModelHandle, branches: Branches, passes: list[_Pass], cache: Any, share: float) -> Recording:
+    """One run of a batch; its rows begin at the given share of the cache's."""
+    layout = _Layout(handle, branches)
+    position = layout.position
+
+    def pack(x: Tensor) -> Tensor:  # [row, n_kv, position, d] -> [n_kv, token, d]
+        first = round(share * x.shape[0])
+        own = x[layout.row + first, :, position] if len(passes) == 2 else x[first].transpose(0, 1)
+        return own.transpose(0, 1).contiguous()
+
+    resid = [layout.pack([one.resid(entry) for one in passes]) for entry in range(handle.n_layers + 1)]
+    return Recording(
+        branches=branches,
+        resid=torch.stack(resid),
+        keys=[pack(layer.keys) for layer in cache.layers],
+        values=[pack(layer.values) for layer in cache.layers],
+        calls=[layout.call(index, [one.calls[index] for one in passes]) for index in range(handle.n_layers)],
+    )
 
 
 def _run(handle: ModelHandle, ids: Tensor, mask: Tensor, cache: Any) -> _Pass:
     if handle.arch.cache_keyword is None:
         raise _refused(handle, "the model takes no key/value cache")
     arguments = {**handle.inputs(ids, mask), "use_cache": True, handle.arch.cache_keyword: cache}
-    if "logits_to_keep" in inspect.signature(handle.model.forward).parameters:
-        arguments["logits_to_keep"] = 1  # the answers are scored from the residual stream
     with _watched(handle) as seen:
-        handle.model(**arguments)
+        handle.model.base_model(**arguments)  # the answers are scored from the residual stream
     return seen
 
 

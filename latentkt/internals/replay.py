@@ -91,11 +91,20 @@ class Replay:
         self._chunk = max(1, chunk_tokens // len(self.tokens))
         self._masks: dict[int, Tensor] = {}
 
-    def layer(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
-        """Apply layer `index` to the tokens of every variant."""
+    def layer(
+        self,
+        index: int,
+        h: Float[Tensor, "variant token d_model"],
+        *,
+        out: Float[Tensor, "variant token d_model"] | None = None,
+    ) -> Float[Tensor, "variant token d_model"]:
+        """Apply layer `index` to the tokens of every variant; `out` takes the result and may be `h` itself."""
         call, before = self._recording.calls[index], self._before(index)
         every = torch.arange(len(self.tokens), device=h.device)
-        return torch.cat([self._call(index, part, call, every, _Prefix(*before)) for part in h.split(self._chunk)])
+        out = torch.empty_like(h) if out is None else out
+        for part, result in zip(h.split(self._chunk), out.split(self._chunk), strict=True):
+            result.copy_(self._call(index, part, call, every, _Prefix(*before)))
+        return out
 
     def layer_at(
         self, index: int, h: Float[Tensor, "variant token d_model"], at: Int[Tensor, "reader"]

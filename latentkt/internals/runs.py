@@ -22,16 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS_OF", "attribute_items", "lens_items", "patch_items"]
 
-_LENS = ("lens", "position", "layer", "logp_correct", "logp_shortcut", "log_odds", "first_token_log_odds", "p_correct")
-_TOKENS = ("lens", "layer", "position", "token", "role", "first_token_log_odds", "p_correct", "p_shortcut")
+_LENS = (
+    "lens",
+    "dtype",
+    "position",
+    "layer",
+    "logp_correct",
+    "logp_shortcut",
+    "log_odds",
+    "first_token_log_odds",
+    "p_correct",
+)
+_TOKENS = ("lens", "dtype", "layer", "position", "token", "role", "first_token_log_odds", "p_correct", "p_shortcut")
 COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "lens": (*RUN_COLUMNS, *_LENS, "p_shortcut", "rank_correct", "rank_shortcut", "kl_to_final"),
     "lens_tokens": (*RUN_COLUMNS, *_TOKENS, "rank_correct", "rank_shortcut", "top_token", "p_top", "kl_to_final"),
     "attribution": (
-        *RUN_COLUMNS, "component", "layer", "head", "contribution", "norm", "difference", "completeness_error",
+        *RUN_COLUMNS, "component", "layer", "head", "contribution", "norm", "dtype", "difference", "completeness_error",
     ),
     "heads": (
         *RUN_COLUMNS, "layer", "head", "role", "attention", "ov_effect", "contribution", "direct_effect", "difference",
+        "dtype",
     ),
     "patch": ("pair", *PAIR_COLUMNS, *COLUMNS),
     "placebo": ("pair", *PAIR_COLUMNS, *COLUMNS, "donor"),
@@ -56,8 +67,14 @@ def lens_items(model: str | ModelHandle, out: str | os.PathLike[str], *, tokens:
         LatentKTError: Unknown model or items, an existing directory.
 
     Example:
-        >>> from latentkt.internals import lens_items  # doctest: +SKIP
-        >>> lens_items("smollm2", "runs/lens", limit=2)  # doctest: +SKIP
+        >>> import tempfile
+        >>> from latentkt.internals import lens_items
+        >>> from latentkt.models import open_model
+        >>> from latentkt.results import load_run
+        >>> handle = open_model("smollm2", check=False)
+        >>> folder = lens_items(handle, tempfile.mkdtemp() + "/lens", limit=1, orders=["correct_first"])
+        >>> load_run(folder).tables["lens"].groupby("which")["layer"].agg(["min", "max"]).to_numpy().tolist()
+        [[-1, 29], [-1, 29]]
     """
 
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
@@ -87,8 +104,15 @@ def attribute_items(
         LatentKTError: As in `lens_items`; a run whose rows do not add up.
 
     Example:
-        >>> from latentkt.internals import attribute_items  # doctest: +SKIP
-        >>> attribute_items("smollm2", "runs/attribution", limit=2)  # doctest: +SKIP
+        >>> import tempfile
+        >>> from latentkt.internals import attribute_items
+        >>> from latentkt.models import open_model
+        >>> from latentkt.results import load_run
+        >>> handle = open_model("smollm2", check=False)
+        >>> folder = attribute_items(handle, tempfile.mkdtemp() + "/dla", limit=1, orders=["correct_first"])
+        >>> rows = load_run(folder).tables["attribution"]
+        >>> bool(rows["completeness_error"].abs().max() < 1e-4)
+        True
     """
 
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
@@ -133,8 +157,15 @@ def patch_items(
         LatentKTError: As in `lens_items`; an unknown site, layer or engine.
 
     Example:
-        >>> from latentkt.internals import patch_items  # doctest: +SKIP
-        >>> patch_items("smollm2", "runs/patch", sites=("attn_out", "mlp_out"), limit=2)  # doctest: +SKIP
+        >>> import tempfile
+        >>> from latentkt.internals import patch_items
+        >>> from latentkt.models import open_model
+        >>> from latentkt.results import load_run
+        >>> handle = open_model("smollm2", check=False)
+        >>> options = {"limit": 1, "orders": ["correct_first"], "layers": [15], "roles": ["constraint"]}
+        >>> run = load_run(patch_items(handle, tempfile.mkdtemp() + "/patch", **options))
+        >>> run.tables["patch"][["item", "direction", "frame"]].shape == (2, 3), sorted(run.tables)
+        (True, ['effects', 'patch', 'patch_skipped', 'placebo'])
     """
     fixed: dict[str, Any] = {"sites": tuple(sites), "heads": heads, "layers": layers, "window": window}
     with_placebo = placebo and not positions

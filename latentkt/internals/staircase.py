@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from latentkt.internals.budget import Budget
 from latentkt.internals.metrics import AnswerScore, Scorer
 from latentkt.internals.recording import Recording
 from latentkt.internals.replay import Replay
@@ -26,32 +27,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Budget", "Variant", "climb"]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much is held at once.
-
-    Attributes:
-        pack_tokens: Suffixes are packed up to so many tokens.
-        chunk_tokens: Rows of a matrix product inside a layer.
-        stacked_tokens: Tokens, summed over variants, that the staircase holds; more variants climb in turns.
-    """
-
-    pack_tokens: int = 96
-    chunk_tokens: int = 512
-    stacked_tokens: int = 60_000
-
-    @classmethod
-    def of(cls, handle: ModelHandle, memory_mb: float) -> Budget:
-        """The budget that keeps a sweep's working memory under `memory_mb`, weights and the plain run not counted."""
-        width = int(getattr(handle.config, "intermediate_size", None) or 4 * handle.d_model)
-        itemsize = torch.finfo(handle.dtype).bits // 8
-        chunk = int(0.3 * memory_mb * 2**20 / (itemsize * (6 * width + 12 * handle.d_model)))
-        stacked = int(0.4 * memory_mb * 2**20 / (itemsize * 3 * handle.d_model))
-        chunk = max(16, min(512, chunk))
-        return cls(pack_tokens=min(96, chunk), chunk_tokens=chunk, stacked_tokens=max(256, stacked))
+__all__ = ["Variant", "climb"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,34 +132,44 @@ def _climb_pack(
     )
     last = handle.n_layers
     order: list[list[Variant | None]] = [[] for _ in pack]
-    h = base.resid[0, replay.tokens][None][:0]  # no variant yet
-    for layer in range(min(join for segment in pack for join in segment.variants), last):
-        h = torch.cat([h, _joining(base, pack, offsets, replay.tokens, layer, order)])
-        if len(h):
-            h = replay.layer(layer, h) if layer + 1 < last else replay.layer_at(layer, h, at)
-    straight = _joining(base, pack, offsets, replay.tokens, last, order)
-    h = torch.cat([h, straight[:, at]]) if len(h) else straight[:, at]
-    return _read(handle, base, pack, order, h, scorer)
+    joining = {layer: _n_joining(pack, layer) for layer in range(last + 1)}
+    stairs = base.resid.new_empty(sum(joining.values()), len(replay.tokens), handle.d_model)
+    height = 0
+    read = stairs[:0, at]
+    for layer, rows in joining.items():
+        _join(base, pack, offsets, replay.tokens, layer, order, stairs[height : height + rows])
+        height += rows
+        if layer == last:
+            read = torch.cat([read, stairs[height - rows : height, at]])
+        elif layer + 1 == last and height:
+            read = replay.layer_at(layer, stairs[:height], at)
+        elif height:
+            replay.layer(layer, stairs[:height], out=stairs[:height])
+    return _read(handle, base, pack, order, read, scorer)
 
 
-def _joining(
+def _n_joining(pack: list[_Segment], layer: int) -> int:
+    return max(len(segment.variants.get(layer, ())) for segment in pack)
+
+
+def _join(
     base: Recording,
     pack: list[_Segment],
     offsets: list[int],
     tokens: Tensor,
     layer: int,
     order: list[list[Variant | None]],
-) -> Float[Tensor, "variant token d_model"]:
-    """The rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
-    rows = max(len(segment.variants.get(layer, ())) for segment in pack)
-    block = base.resid[layer, tokens][None].repeat(rows, 1, 1)
+    block: Float[Tensor, "variant token d_model"],
+) -> None:
+    """Fill the rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
+    rows = len(block)
+    block[:] = base.resid[layer, tokens]
     for segment, offset, seen in zip(pack, offsets, order, strict=False):
         start = int(segment.tokens[0])
         here = segment.variants.get(layer, [])
         for row, variant in enumerate(here):
             block[row, [offset + token - start for token in variant.tokens]] = variant.vectors.to(block)
         seen.extend([*here, *[None] * (rows - len(here))])
-    return block
 
 
 def _read(

@@ -17,6 +17,8 @@ import numpy as np
 
 from latentkt.errors import DataError, InputError, RunError
 from latentkt.internals.engines import engine_of
+from latentkt.internals.pairs import runs_of
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
     from latentkt.internals.engines.base import Engine, SiteKey
     from latentkt.internals.lens import LensRun
-    from latentkt.models import ModelHandle
+    from latentkt.models import ModelHandle, Pair
+    from latentkt.trapqa import TrapItem
 
 __all__ = ["ActivationStore", "collect", "open_store"]
 
@@ -74,9 +77,10 @@ class ActivationStore:
             )
 
 
+@naming_out_of_memory("collecting activations", fix="collect fewer sites or layers at once")
 def collect(
     model: ModelHandle | Engine,
-    runs: Iterable[LensRun],
+    runs: Iterable[LensRun | Pair | TrapItem],
     path: str | os.PathLike[str],
     *,
     sites: Sequence[str] = ("resid_post",),
@@ -89,7 +93,7 @@ def collect(
 
     Args:
         model: An opened model, or an engine.
-        runs: Prompts (`item_run` of items, or a user's own).
+        runs: What is read: trap items (item and control), pairs (both runs), or `item_run` and the like.
         path: Folder to write; refused where it exists. It appears when all is written.
         sites: Sites but `pattern`, whose shape depends on the prompt.
         layers: Layers; default all.
@@ -102,9 +106,15 @@ def collect(
         RunError: The folder exists.
 
     Example:
-        >>> from latentkt.internals import collect  # doctest: +SKIP
-        >>> store = collect(handle, runs, "activations", positions="last")  # doctest: +SKIP
-        >>> store["resid_post", 3].shape  # doctest: +SKIP
+        >>> import tempfile
+        >>> from latentkt.internals import collect
+        >>> from latentkt.models import open_model
+        >>> from latentkt.trapqa import builtin_items
+        >>> handle, item = open_model("smollm2", check=False), builtin_items("scientist").items[0]
+        >>> folder = tempfile.mkdtemp() + "/activations"
+        >>> store = collect(handle, [item], folder, layers=[3, 20], positions="last")
+        >>> store.keys, store["resid_post", 3].shape
+        ([('resid_post', 3), ('resid_post', 20)], (2, 576))
     """
     import pandas as pd
 
@@ -117,7 +127,7 @@ def collect(
     keys = runner.require((site, layer) for site in sites for layer in (layers or range(handle.n_layers)))
     rows: list[dict[str, object]] = []
     parts: dict[SiteKey, list[np.ndarray]] = {key: [] for key in keys}
-    for number, run in enumerate(runs):
+    for number, run in enumerate(runs_of(handle, runs)):
         chosen = _chosen(run, positions, specials)
         found = runner.values(run.prompt.ids, keys) if chosen else {}
         for key, value in found.items():

@@ -18,6 +18,7 @@ import torch
 
 from latentkt.errors import DataError, InputError
 from latentkt.internals.engines import engine_of
+from latentkt.models.devices import naming_out_of_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +91,7 @@ def load_tuned_lens(path: str | os.PathLike[str], handle: ModelHandle) -> TunedL
         return TunedLens(file.get_tensor("matrix"), file.get_tensor("bias"), metadata)
 
 
+@naming_out_of_memory("training a tuned lens", fix="lower tokens_at_once, or train on fewer prompts")
 def train_tuned_lens(
     model: ModelHandle | Engine,
     prompts: Sequence[Encoded],

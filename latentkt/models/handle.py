@@ -114,6 +114,11 @@ class ModelHandle:
         return next(self.model.parameters()).dtype
 
     @property
+    def dtype_name(self) -> str:
+        """The dtype as tables name it: `float32`, say."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
     def attn_implementation(self) -> str:
         """`eager` or `sdpa`."""
         return str(self.config._attn_implementation)
@@ -251,7 +256,7 @@ class ModelHandle:
             "model": self.name,
             "architecture": type(self.model).__name__,
             "weight_hash": self.weight_hash,
-            "dtype": str(self.dtype).removeprefix("torch."),
+            "dtype": self.dtype_name,
             "attn_implementation": self.attn_implementation,
             "device": str(self.device),
             "n_layers": self.n_layers,

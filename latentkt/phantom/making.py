@@ -85,7 +85,7 @@ def make_concepts(
         >>> law = Seeds({"law": ("statutory law", "false verdict", "judicial review", "voidable contract")})
         >>> made = make_concepts(law, kind="term", n=3, seed=4)
         >>> [(concept.concept, concept.method) for concept in made.concepts]
-        [('judicial law', 'recombined'), ('statutory review', 'recombined'), ('judicial verdict', 'recombined')]
+        [('voidable verdict', 'recombined'), ('false contract', 'recombined'), ('voidable law', 'recombined')]
     """
     makers = [_maker(name, texts, kind, seed, rules) for name, texts in seeds.by_category.items()]
     if n is not None and n < 1:

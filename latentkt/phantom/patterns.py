@@ -111,9 +111,10 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
     """The patterns and items of the entities of one category.
 
     Discarded are patterns in which a word has one character or no letter or digit, or all words are function words or
-    numbers; items in which a word has one character or no letter, holds a digit, is a function word or a rejected one;
-    items of one word that a pattern holds; and whatever opens a bracket or quotation without closing it, or ends in a
-    comma or the like.
+    numbers, or that begin or end in a function word which is no article or preposition (`Medal and`); items in which a
+    word has one character or no letter, holds a digit, is a function word or a rejected one; and whatever opens a
+    bracket or quotation without closing it, or ends in a comma or the like. A word of a pattern is no item: it is more
+    frequent than the pattern, and so than the threshold.
 
     Example:
         >>> names = ["Battle of Ypres", "Battle of Hastings", "battle of Jutland", "Battle of Coral Sea", "Great War"]
@@ -128,9 +129,7 @@ def find_parts(category: str, entities: Sequence[str], rules: PatternRules | Non
     ngrams = _count_ngrams(split, words, rules, threshold)
     check = _Checks(rules.lists or english())
     patterns = {gram for gram, count in ngrams.items() if count > threshold and check.is_pattern(gram.split())}
-    in_patterns = {word for gram in patterns for word in gram.split()}
     items = {word for word, n in words.items() if rules.word_least <= n <= threshold and check.is_item([word])}
-    items -= in_patterns
     items |= {gram for gram, n in ngrams.items() if rules.ngram_least <= n <= threshold and check.is_item(gram.split())}
     if rules.whole_runs:
         items &= _runs(split, patterns, check, rules.lengths)
@@ -196,11 +195,13 @@ class _Checks:
 
     def __init__(self, lists: WordLists) -> None:
         self._function, self._rejected = lists.function_words, lists.rejected
+        self._loose = lists.function_words - lists.openers
 
     def is_pattern(self, words: Sequence[str]) -> bool:
         bare = all(_is_bare(word) for word in words)
         empty = all(word in self._function or _is_number(word) for word in words)
-        return bare and not empty and _is_closed(" ".join(words))
+        joins = words[0] in self._loose or words[-1] in self._loose
+        return bare and not empty and not joins and _is_closed(" ".join(words))
 
     def is_item(self, words: Sequence[str]) -> bool:
         return all(self.is_core(word) for word in words) and _is_closed(" ".join(words))

@@ -79,7 +79,7 @@ def measure_plausibility(
     scores = trigram_scores(texts, labels, codes, folds=folds, seed=seed)
     counts = np.array([count(text) for text in texts], float)
     areas = [grouped_auroc(each, labels, codes, resamples=resamples, seed=seed) for each in (scores, counts)]
-    return Plausibility(*areas, len(made), len(real), len(set(groups)))
+    return Plausibility(areas[0], areas[1], len(made), len(real), len(set(groups)))
 
 
 def _groups(made: Sequence[Concept], real: Sequence[Concept]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from latentkt.phantom.affixes import collect_affixes
 from latentkt.phantom.blending import BlendRules, make_blends
-from latentkt.phantom.concepts import Concept
+from latentkt.phantom.concepts import Concept, Method
 from latentkt.phantom.words import WordLists, english, is_numeric
 
 __all__ = ["TermRules", "Terms", "WordPool", "build_pool"]
@@ -24,9 +24,9 @@ class TermRules:
         blends: Cap and limits of the blends.
         keep_function_words: A function word or number in the half that is exchanged stays where it is, and none is
             drawn; False draws from all words and exchanges all, as the paper says.
-        by_position: A word is drawn for the first half only if it stands before the last word of a seed, for the last
-            half only if it is the last word of one, and a blend stands where its second word may; False draws from all
-            words alike.
+        by_position: Where a head is exchanged (the last word, or one before a function word) a word is drawn that is
+            the head of some seed, elsewhere one that is not; a blend stands where its second word may. False draws from
+            all words alike.
         lists: Function words and affixes of the language; English by default.
     """
 
@@ -45,12 +45,10 @@ class WordPool:
     Attributes:
         words: Words of the seeds and blends, each with what it was made of (nothing for a word of a seed).
         n_real: How many of them, at the front, are words of seeds.
-        n_affixes: Affixes found in the seeds.
     """
 
     words: tuple[tuple[str, tuple[str, ...]], ...]
     n_real: int
-    n_affixes: int
 
     def draw(self, rng: random.Random, *, blends_only: bool = False) -> tuple[str, tuple[str, ...]]:
         """One word, each as likely as another."""
@@ -62,7 +60,7 @@ def build_pool(words: Sequence[str], rules: TermRules, *, rng: random.Random) ->
     affixes = collect_affixes(words, more_than=rules.affix_uses, lists=rules.lists)
     blends = make_blends(words, affixes, rng=rng, rules=rules.blends)
     made = [(blend.word, blend.parents) for blend in blends]
-    return WordPool(tuple([*((word, ()) for word in words), *made]), len(words), affixes.n_found)
+    return WordPool(tuple([*((word, ()) for word in words), *made]), len(words))
 
 
 class Terms:
@@ -80,25 +78,27 @@ class Terms:
         self._function_words = (rules.lists or english()).function_words
         split = [seed.split() for seed in seeds]
         self._seeds = [words for words in split if len(words) <= rules.most_words]
-        self.n_too_long = len(split) - len(self._seeds)
         self._pools = self._build_pools(split)
 
     def _build_pools(self, split: Sequence[Sequence[str]]) -> tuple[WordPool, WordPool]:
-        """The pools for the first half and for the last half."""
+        """The pools for words that are no heads, and for heads."""
         every = self._content(word for words in split for word in words)
         pool = build_pool(every, self._rules, rng=self._rng)
         if not self._rules.by_position:
             return pool, pool
-        lasts = {words[-1] for words in split}
-        starts = {word for words in split for word in words[:-1]}
-        return self._restricted(pool, starts), self._restricted(pool, lasts)
+        heads = {words[place] for words in split for place in range(len(words)) if self._is_head(words, place)}
+        others = {words[place] for words in split for place in range(len(words)) if not self._is_head(words, place)}
+        return self._restricted(pool, others), self._restricted(pool, heads)
+
+    def _is_head(self, words: Sequence[str], place: int) -> bool:
+        return place == len(words) - 1 or words[place + 1].lower() in self._function_words
 
     @staticmethod
     def _restricted(pool: WordPool, allowed: set[str]) -> WordPool:
         # A blend ends as its last word does, so it stands where that word may stand.
         real = [entry for entry in pool.words[: pool.n_real] if entry[0] in allowed]
         made = [entry for entry in pool.words[pool.n_real :] if entry[1][1] in allowed]
-        return WordPool(tuple([*real, *made]), len(real), pool.n_affixes)
+        return WordPool(tuple([*real, *made]), len(real))
 
     def _content(self, words: Iterator[str]) -> list[str]:
         keep = self._rules.keep_function_words
@@ -106,11 +106,6 @@ class Terms:
 
     def _fixed(self, word: str) -> bool:
         return is_numeric(word) or len(word) == 1 or word.lower() in self._function_words
-
-    @property
-    def pool(self) -> WordPool:
-        """The words for the first half (and the last, unless `by_position`)."""
-        return self._pools[0]
 
     @property
     def per_pass(self) -> int:
@@ -128,24 +123,25 @@ class Terms:
             for index in order:
                 words = self._seeds[index]
                 half = max(1, len(words) // 2)
-                yield self._exchanged(words, range(half), self._pools[0])
-                yield self._exchanged(words, range(len(words) - half, len(words)), self._pools[1])
+                yield self._exchanged(words, range(half))
+                yield self._exchanged(words, range(len(words) - half, len(words)))
 
-    def _exchanged(self, words: Sequence[str], places: range, pool: WordPool) -> Concept | None:
+    def _exchanged(self, words: Sequence[str], places: range) -> Concept | None:
         keep = self._rules.keep_function_words
         places_left = [place for place in places if not (keep and self._fixed(words[place]))]
         # A single word of a seed is no new concept, so a term of one word becomes a blend.
         alone = len(words) == 1
-        if not places_left or len(pool.words) == (pool.n_real if alone else 0):
+        pools = {place: self._pools[self._is_head(words, place)] for place in places_left}
+        if not pools or any(len(pool.words) == (pool.n_real if alone else 0) for pool in pools.values()):
             return None
         new, parents, blended = list(words), [" ".join(words)], False
         used = {word.lower() for word in words}
-        for place in places_left:
+        for place, pool in pools.items():
             word, made_of = self._drawn(pool, alone, used)
             new[place] = word
             parents += made_of or (word,)
             blended = blended or bool(made_of)
-        method = "blended" if blended else "recombined"
+        method: Method = "blended" if blended else "recombined"
         return Concept.make(" ".join(new), kind="term", category=self.category, parents=parents, method=method)
 
     def _drawn(self, pool: WordPool, blends_only: bool, used: set[str]) -> tuple[str, tuple[str, ...]]:

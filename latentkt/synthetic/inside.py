@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.internals import LensRun, answer_lens, attribute, patch, probe_table
+from latentkt.internals import LensRun, answer_lens, attribute, patch, placebo_draws, probe_table, verdict_table
 from latentkt.models import encode, encode_answers, make_pair, open_model
 from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.items import choice_items, item_prompts
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "run_inside", "trap_sample"]
 
-TABLES = ("lens", "patch", "patch_shortcut", "attribution", "probe")
+TABLES = ("lens", "patch", "patch_shortcut", "attribution", "probe", "probe_layers", "verdict")
+VERDICTS = 8
+"""Traps of each cluster and network that a verdict is given for."""
 ORDERS = {"correct_first": True, "shortcut_first": False}
+RIGHT = {"item": "correct", "control": "shortcut"}
 # Place of the word that states the polarity, and of the two options, in a choice document.
 WORD, FIRST, SECOND = 6, 0, 2
 
@@ -64,8 +67,7 @@ def run_inside(
     """Measure inside every network of a run.
 
     `kind` is the cluster and `family` the network, so that intervals over families are intervals over networks.
-    Nothing is
-    normalised: effects are nats.
+    Nothing is normalised: effects are nats.
 
     Args:
         run: A run of a fact preset.
@@ -78,7 +80,8 @@ def run_inside(
         The run. Tables: `lens` (both answers by layer at the last token); `patch` (attention and MLP outputs from the
         prompt with the other polarity word, by role); `patch_shortcut` (the same from the prompt in which the rarest
         entity of the shortcut's cluster and polarity stands in its place); `attribution` (what each part adds to the
-        log-odds); `probe` (the constraint at the last token, the fact at the name).
+        log-odds); `probe` and `probe_layers` (the constraint at the last token, the fact at the name; see
+        `probe_table`); `verdict` (of a few traps; see `verdict_table`; placebos are other traps of the network).
 
     Raises:
         InputError: If the run holds no fact world.
@@ -109,19 +112,41 @@ def _one_network(folder: Path, seed: int, number: int) -> dict[str, pd.DataFrame
         for which in ("item", "control")
         for row, text in _texts(world, trap_sample(world, number=number), first, which == "control")
     ]
-    lens, residuals = answer_lens(handle, [_lens_run(handle, world, trap, seed) for trap in traps])
+    runs = [_lens_run(handle, world, trap, seed) for trap in traps]
+    lens, residuals = answer_lens(handle, runs)
     items = [trap for trap in traps if trap.which == "item"]
     controls = {(trap.row.item, trap.order): trap for trap in traps if trap.which == "control"}
     pairs = [_pair(handle, world, trap, controls[trap.row.item, trap.order].prompt, seed) for trap in items]
     swapped = [_pair(handle, world, trap, _with_rare(handle, world, trap), seed) for trap in items]
     sites = ("attn_out", "mlp_out")
+    probes = _probes(handle, world, traps, residuals)
     return {
         "lens": lens,
         "patch": patch(handle, pairs, sites=sites),
         "patch_shortcut": patch(handle, swapped, sites=sites),
         "attribution": attribute(handle, [_lens_run(handle, world, trap, seed) for trap in items]),
-        "probe": _probes(handle, world, traps, residuals).assign(seed=seed),
+        **{name: table.assign(seed=seed) for name, table in probes.items()},
+        "verdict": _verdicts(handle, world, traps, runs, lens, seed).assign(seed=seed),
     }
+
+
+def _verdicts(
+    handle: ModelHandle, world: World, traps: Sequence[_Trap], runs: Sequence[LensRun], lens: pd.DataFrame, seed: int
+) -> pd.DataFrame:
+    """Verdicts of the first traps of each cluster; all traps of the network are donors of placebos."""
+    first: dict[str, list[Any]] = {}
+    for trap in traps:
+        mine = first.setdefault(trap.row.cluster, [])
+        if trap.row.item not in mine and len(mine) < VERDICTS:
+            mine.append(trap.row.item)
+    chosen = [trap for trap in traps if trap.row.item in first[trap.row.cluster]]
+    other = {(trap.row.item, trap.order, trap.which): trap.prompt for trap in chosen}
+    turned = {"item": "control", "control": "item"}
+    pairs = [_pair(handle, world, trap, other[trap.row.item, trap.order, turned[trap.which]], seed) for trap in chosen]
+    patches = patch(handle, pairs, where=("constraint",), check=False)
+    placebos = placebo_draws(handle, pairs, runs, seed=seed)
+    asked = lens[lens["item"].isin({f"{seed}-{trap.row.item}" for trap in chosen})]
+    return verdict_table(asked[asked["layer"] == asked["layer"].max()], asked, patches, placebos)
 
 
 def _texts(world: World, items: pd.DataFrame, correct_first: bool, other_word: bool) -> list[tuple[Any, str]]:
@@ -145,21 +170,24 @@ def _meta(trap: _Trap, seed: int) -> dict[str, Any]:
     row = trap.row
     return {
         "item": f"{seed}-{row.item}", "kind": row.cluster, "family": f"network-{seed}", "relation": row.relation,
-        "order": trap.order, "log_prior_ratio": row.log_prior_ratio,
+        "order": trap.order, "log_prior_ratio": row.log_prior_ratio, "polarity": str(int(row.word)),
     }  # fmt: skip
 
 
 def _lens_run(handle: ModelHandle, world: World, trap: _Trap, seed: int) -> LensRun:
     correct, shortcut = (f" {world.entities[int(index)]}" for index in (trap.row.correct, trap.row.shortcut))
     answers = encode_answers(handle, trap.prompt, correct, shortcut)
-    return LensRun(trap.prompt, answers, {**_meta(trap, seed), "which": trap.which})
+    meta = {**_meta(trap, seed), "which": trap.which, "right": RIGHT[trap.which]}
+    return LensRun(trap.prompt, answers, meta)
 
 
 def _pair(handle: ModelHandle, world: World, trap: _Trap, source: Encoded, seed: int) -> Pair:
-    """The item as base; activations come from `source`."""
+    """The trap as base; activations come from `source`."""
     correct, shortcut = (f" {world.entities[int(index)]}" for index in (trap.row.correct, trap.row.shortcut))
-    meta = {**_meta(trap, seed), "direction": "control_to_item"}
-    return make_pair(handle, trap.prompt, source, correct=correct, shortcut=shortcut, name=str(meta["item"]), meta=meta)
+    direction = "control_to_item" if trap.which == "item" else "item_to_control"
+    meta = {**_meta(trap, seed), "direction": direction, "base_right": RIGHT[trap.which]}
+    name = f"{meta['item']} {trap.order} {trap.which}"
+    return make_pair(handle, trap.prompt, source, correct=correct, shortcut=shortcut, name=name, meta=meta)
 
 
 def _with_rare(handle: ModelHandle, world: World, trap: _Trap) -> Encoded:
@@ -173,22 +201,24 @@ def _with_rare(handle: ModelHandle, world: World, trap: _Trap) -> Encoded:
     return _encode(handle, " ".join(words), trap.order)
 
 
-def _probes(handle: ModelHandle, world: World, traps: Sequence[_Trap], residuals: Sequence[Tensor]) -> pd.DataFrame:
+def _probes(
+    handle: ModelHandle, world: World, traps: Sequence[_Trap], residuals: Sequence[Tensor]
+) -> dict[str, pd.DataFrame]:
     """The constraint at the last token, by cluster; the fact at the name, by relation. Keys are left out together."""
     import pandas as pd
 
-    tables = []
+    found = []
     for cluster in sorted({trap.row.cluster for trap in traps}):
         chosen = [index for index, trap in enumerate(traps) if trap.row.cluster == cluster]
         words = [int(traps[i].row.word) ^ (traps[i].which == "control") for i in chosen]
-        found = probe_table(
+        one = probe_table(
             np.stack([residuals[i].numpy() for i in chosen]),
             np.array(words),
             [str(traps[i].row.correct) for i in chosen],
             prompts=[traps[i].prompt.ids for i in chosen],
             target=f"constraint at the last token, {cluster}",
         )
-        tables.append(found.folds)
+        found.append(one)
     # At a name the network has seen nothing else, so the prompt that ends with it gives the same residual stream.
     prompts = [encode(handle, name, chat=False) for name in world.entities]
     names = [
@@ -198,12 +228,15 @@ def _probes(handle: ModelHandle, world: World, traps: Sequence[_Trap], residuals
     _, at_name = answer_lens(handle, names)
     features = np.stack([resid.numpy() for resid in at_name])
     for index, relation in enumerate(world.relations):
-        found = probe_table(
+        one = probe_table(
             features,
             world.polarity[index],
             [str(entity) for entity in range(len(world.entities))],
             prompts=[prompt.ids for prompt in prompts],
             target=f"fact at the name, {relation.name}",
         )
-        tables.append(found.folds)
-    return pd.concat(tables, ignore_index=True)
+        found.append(one)
+    return {
+        "probe": pd.concat([one.folds for one in found], ignore_index=True),
+        "probe_layers": pd.concat([one.layers for one in found], ignore_index=True),
+    }

@@ -113,7 +113,7 @@ def test_damaged_lines_are_listed(tmp_path):
 @pytest.mark.parametrize("line", [b'{"text": "\\ud800"}', b'{"a": NaN}', b"{'a': 1}", b"\xff{}", b'{"a": 1} x'])
 def test_both_parsers_refuse_the_same_lines(line, monkeypatch):
     import latentkt.corpus.jsonl as jsonl
-    from latentkt.corpus.readers import _encodable
+    from latentkt.corpus.records import _encodable
 
     def usable():
         record = parse_line(line)

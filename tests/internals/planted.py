@@ -17,7 +17,8 @@ LAYER, HEAD = 1, 2
 WIDTH = 32
 
 
-def planted_handle(*, works: bool = True):
+def planted_handle(*, works: bool = True, relay: bool = False):
+    """The model. `works=False` zeroes the head; with `relay` the MLP of layer 0 writes feature 2, not the words."""
     tokenizer = tiny_tokenizer()
     model = tiny_model(
         "llama", num_hidden_layers=2, rope_theta=1e12, rope_parameters={"rope_type": "default", "rope_theta": 1e12}
@@ -44,19 +45,33 @@ def planted_handle(*, works: bool = True):
         attention.v_proj.weight[(HEAD // 2) * 8, 2] = 1.0 / gain[2]
         if works:
             attention.o_proj.weight[3, HEAD * 8] = 1.0
+        if relay:
+            _relay(model, plus, minus)
         model.lm_head.weight[correct, 3], model.lm_head.weight[shortcut, 3] = 2.0, -2.0
     return handle_from_hf(model, tokenizer, name="planted" if works else "zeroed")
 
 
-def planted_pair(handle):
+def _relay(model, plus, minus):
+    """Words carry features 4 and 5 instead; the MLP of layer 0 turns these into +1 and −1 of feature 2."""
+    embed, layer = model.model.embed_tokens.weight, model.model.layers[0]
+    embed[:, [2, 4, 5]] = 0.0
+    embed[plus, 4], embed[minus, 5] = 3.0, 3.0
+    gain = layer.post_attention_layernorm.weight
+    for unit, feature in enumerate((4, 5)):
+        layer.mlp.gate_proj.weight[unit, feature] = layer.mlp.up_proj.weight[unit, feature] = 1.0 / gain[feature]
+    layer.mlp.down_proj.weight[2, 0], layer.mlp.down_proj.weight[2, 1] = 0.3, -0.3
+
+
+def planted_pair(handle, *, item="planted", family="f", end="a:", base_right="correct", source_right="shortcut"):
     """The role `constraint` holds the marked token; `shortcut` holds one that plays no part."""
 
     def prompt(word):
-        text = f"the chemist did{word} win\na:"
+        text = f"the chemist did{word} win\n{end}"
         start = text.index(word)
         return encode(
             handle, text, chat=False, spans={"shortcut": [(4, 11)], "constraint": [(start, start + len(word))]}
         )
 
-    meta = {"item": "planted", "family": "f", "direction": "control_to_item", "order": "correct_first"}
-    return make_pair(handle, prompt(" not"), prompt(" the"), correct=" is", shortcut=" a", name="planted", meta=meta)
+    meta = {"item": item, "family": family, "direction": "control_to_item", "order": "correct_first"}
+    meta |= {"polarity": "negated", "template": "plain", "base_right": base_right, "source_right": source_right}
+    return make_pair(handle, prompt(" not"), prompt(" the"), correct=" is", shortcut=" a", name=item, meta=meta)

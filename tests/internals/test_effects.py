@@ -73,45 +73,62 @@ def test_placebo_cells_without_a_donor_are_nan_and_counted():
     assert len(bias) == 1 and bias["verdict"].item() == "described" and bias["n_items"].item() == 0
 
 
-def simulated(rng, *, planted=0.0, orders=("correct_first", "shortcut_first"), n_cells=4):
+BUILT_IN = Counter(item.family for item in builtin_items())
+SETS = {
+    "4 families": dict(list(BUILT_IN.items())[:4]),
+    "8 scientist families": Counter(item.family for item in builtin_items("scientist")),
+    "16 built-in families": BUILT_IN,
+    "24 families": {**BUILT_IN, **{f"other {n}": 4 for n in range(8)}},
+}
+
+
+def simulated(rng, families=BUILT_IN, *, planted=0.0, orders=("correct_first", "shortcut_first"), n_cells=8):
     """Effects and placebos with a family component and noise; `planted` nats in cell 0 beyond the placebo."""
-    families = Counter(item.family for item in builtin_items("scientist"))
-    rows = []
+    keys, values = [], []
     for family, count in families.items():
         shared = rng.normal(0, 0.5, n_cells)
         for number in range(count):
-            own = rng.normal(0, 0.5, n_cells)
+            own = shared + rng.normal(0, 0.5, n_cells)
+            own[0] += planted
             for order in orders:
                 noise = rng.normal(0, 0.3, (2, n_cells))
-                for cell in range(n_cells):
-                    row = {
-                        "item": f"{family} {number}",
-                        "family": family,
-                        "order": order,
-                        "direction": "control_to_item",
-                    }
-                    row |= {"site": "resid_post", "window": 1, "layer": cell, "role": "last", "head": -1}
-                    effect = shared[cell] + own[cell] + noise[0, cell] + planted * (cell == 0)
-                    rows.append({**row, "base_value": 0.2, "effect": effect, "placebo_effect": noise[1, cell]})
-    table = pd.DataFrame(rows)
-    placebo = table.assign(effect=table["placebo_effect"])
-    return table, placebo
+                keys += [(family, f"{family} {number}", order, cell) for cell in range(n_cells)]
+                values.append(np.stack([own + noise[0], noise[1]], -1))
+    table = pd.DataFrame(keys, columns=["family", "item", "order", "layer"])
+    table[["effect", "placebo"]] = np.concatenate(values)
+    fixed = {"direction": "control_to_item", "site": "resid_post", "window": 1, "role": "last", "head": -1}
+    table = table.assign(**fixed, base_value=0.2)
+    return table.drop(columns="placebo"), table.assign(effect=table["placebo"]).drop(columns="placebo")
 
 
-def test_null_and_planted_effects_with_the_built_in_sets_families():
-    rng = np.random.default_rng(0)
-    runs, covered, false_alarms, found = 30, [], 0, 0
+def test_the_built_in_set_has_sixteen_families():
+    assert len(BUILT_IN) == 16
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_null_and_planted_effects_cover_and_keep_their_level(name):
+    """Intervals cover the truth in 95 of 100, and under the null any cell is named in at most 5 of 100."""
+    rng, families = np.random.default_rng(0), SETS[name]
+    runs, covered, false_alarms, found, high_enough = 16, [], 0, 0, []
     for _ in range(runs):
-        table = effects_against_placebo(*simulated(rng))
-        cells = table[table["role"] == "last"]
+        cells = effects_against_placebo(*simulated(rng, families)).query("role == 'last'")
         false_alarms += (cells["verdict"] == "differs").any()
-        covered.append(((cells["low"] <= 0) & (cells["high"] >= 0)).mean())
-        planted = effects_against_placebo(*simulated(rng, planted=1.5)).set_index(["role", "layer"])
-        found += planted["verdict"]["last", 0] == "differs"
+        covered += list((cells["low"] <= 0) & (cells["high"] >= 0))
+        cells = effects_against_placebo(*simulated(rng, families, planted=1.5)).query("role == 'last'")
+        first = cells.set_index("layer").loc[0]
+        found += first["verdict"] == "differs"
+        high_enough.append(first["low"] <= 1.5 <= first["high"])
+        method = "cluster bootstrap-t" if len(families) >= 20 else "student-t on cluster means"
+        assert set(cells["method"]) == {method} and set(cells["n_families"]) == {len(families)}
+        assert (cells["conditional_high"] - cells["conditional_low"] < cells["high"] - cells["low"]).mean() > 0.5
     # Binomial bounds at three standard errors around the nominal 5 % and 95 %.
     assert false_alarms <= runs * 0.05 + 3 * np.sqrt(runs * 0.05 * 0.95)
-    assert abs(np.mean(covered) - 0.95) < 3 * np.sqrt(0.05 * 0.95 / runs)
-    assert found > 0.9 * runs
+    assert abs(np.mean(covered) - 0.95) < 3 * np.sqrt(0.05 * 0.95 / len(covered))
+    assert np.mean(high_enough) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / runs)
+    if len(families) < 6:
+        assert found == 0, "with so few families no sign flip reaches 5 %"
+    else:
+        assert found > 0.9 * runs
 
 
 def test_one_order_gives_no_verdict_and_position_is_a_row_of_its_own():

@@ -164,7 +164,7 @@ def test_a_small_memory_limit_changes_no_number():
     scorer = scorer_of(pair, pair.base.ids)
     source = engine_of(handle).values(pair.source.ids, sites_of(handle, pattern=False))
     cells = [(Patch(*key, (p,), value[[p]]),) for key, value in source.items() for p in range(len(pair.base.ids))]
-    large, small = engine_of(handle), engine_of(handle, memory_mb=0.05)
+    large, small = engine_of(handle), engine_of(handle, memory_mb=0.3)
     assert small._budget.stacked_tokens < len(cells) and small._budget.chunk_tokens < 64
     for one, other in zip(large.sweep(scorer, cells), small.sweep(scorer, cells), strict=True):
         assert one.value == pytest.approx(other.value, abs=1e-4)

@@ -10,7 +10,7 @@ from latentkt.internals import LOGITS, Node, attribute, engine_of, patch, path_p
 from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
 from latentkt.internals.metrics import scorer_of
-from tests.internals.making import tiny_pair
+from tests.internals.making import ITEM, tiny_pair
 from tests.internals.planted import HEAD, LAYER, planted_handle, planted_pair
 from tests.models.tiny import tiny_handle
 
@@ -71,6 +71,74 @@ def test_a_path_through_one_head_is_what_it_is_by_hand(engine):
     assert table["effect"].item() == pytest.approx(by_hand, abs=1e-4) and abs(by_hand) > 1e-3
 
 
+def projected(handle, receiver, normed):
+    """A receiver's value on a normed input, module by module."""
+    site, layer, _ = receiver
+    if handle.arch.family.name == "gpt2":
+        block = handle.arch.layers[layer]
+        if site == "mlp_out":
+            return block.mlp(normed)
+        part = block.attn.c_attn(normed).split(handle.d_model, -1)["qkv".index(site)]
+        return part.view(len(normed), handle.n_heads, handle.d_head)
+    block = handle.arch.layers[layer]
+    if site == "mlp_out":
+        out = block.mlp(normed)
+        return block.post_feedforward_layernorm(out) if handle.arch.post_norms else out
+    return getattr(block.self_attn, f"{site}_proj")(normed).view(len(normed), -1, handle.d_head)
+
+
+@pytest.mark.parametrize("receiver", [Node("q", 1), Node("k", 1), Node("v", 1), Node("mlp_out", 1)])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gemma2"])
+def test_a_frozen_norm_in_front_of_a_receiver_is_its_closed_form(family, receiver):
+    """What is read moves by gain × (sent − mean) / base scale, whatever is sent."""
+    handle = tiny_handle(family)
+    pair = pair_of(handle)
+    reference, n = engine_of(handle, "reference"), len(pair.base.ids)
+    frozen, free = (
+        path_patch(handle, [pair], senders=[Node("attn_out", 0)], receivers=[receiver], norm=norm)["effect"].item()
+        for norm in ("frozen", "recomputed")
+    )
+    resid = ("resid_mid" if receiver.site == "mlp_out" else "resid_pre", 1)
+    base = reference.values(pair.base.ids, [("attn_out", 0), resid])
+    delta = reference.values(pair.source.ids, [("attn_out", 0)])["attn_out", 0] - base["attn_out", 0]
+    norm = handle.arch.mlp_norm(1) if receiver.site == "mlp_out" else handle.arch.attn_norm(receiver.layer)
+    centred = delta - delta.mean(-1, keepdim=True) if norm.centred else delta
+    value = projected(handle, receiver, norm(base[resid]) + norm.gain * centred / norm.scale(base[resid]))
+    scorer = scorer_of(pair, pair.base.ids, "first_token")
+    cell = (Patch(receiver.site, receiver.layer, tuple(range(n)), value.detach()),)
+    by_hand = reference.sweep(scorer, [cell])[0].value - reference.score(scorer).value
+    assert frozen == pytest.approx(by_hand, abs=1e-5) and abs(by_hand) > 2e-4
+    assert abs(frozen - free) > 2e-5
+    assert not any(module._forward_hooks for module in handle.model.modules())
+
+
+@pytest.mark.parametrize("family", ["neox_parallel", "bloom", "opt", "olmo2", "phi"])
+def test_a_frozen_norm_leaves_a_sender_of_the_base_value_without_effect_on_every_family(family):
+    handle = tiny_handle(family)
+    pair = tiny_pair(handle, correct=" the", shortcut=" is", source_text=ITEM)
+    for receiver in (Node("v", 1), Node("mlp_out", 1)):
+        table = path_patch(handle, [pair], senders=[Node("attn_out", 0)], receivers=[receiver], norm="frozen")
+        assert table["effect"].item() == pytest.approx(0, abs=1e-5)
+    other = path_patch(
+        handle, [pair_of(handle)], senders=[Node("attn_out", 0)], receivers=[Node("mlp_out", 1)], norm="frozen"
+    )
+    assert abs(other["effect"].item()) > 1e-4
+
+
+@pytest.mark.parametrize("works", [True, False])
+@pytest.mark.parametrize("norm", ["frozen", "recomputed"])
+def test_the_planted_path_into_the_values_of_the_head_is_found(works, norm):
+    """Layer 0 writes feature 2 at the marked token; the planted head's values read it there, and nothing else does."""
+    handle = planted_handle(works=works, relay=True)
+    pair = planted_pair(handle)
+    senders = [Node("mlp_out", 0), *(Node("z", 0, head) for head in range(4))]
+    for receiver, expected in ((Node("v", LAYER), True), (Node("q", LAYER), False), (Node("mlp_out", LAYER), False)):
+        table = path_patch(handle, [pair], senders=senders, receivers=[receiver], norm=norm).set_index("sender")
+        found = table["effect"].pop("mlp_out.0")
+        np.testing.assert_allclose(table["effect"].drop("mlp_out.0", errors="ignore"), 0, atol=1e-5)
+        assert (found < -1) if works and expected else abs(found) < 1e-4, receiver
+
+
 @pytest.mark.parametrize("works", [True, False])
 def test_the_planted_head_alone_has_a_direct_path(works):
     handle = planted_handle(works=works)
@@ -90,7 +158,7 @@ def test_paths_that_cannot_be_are_refused():
         ({"senders": [Node("z", 0)], "receivers": [Node("z", 1)]}, "cannot receive"),
         ({"senders": [Node("z", 2)], "receivers": [Node("v", 1)]}, "no receiver behind"),
         ({"senders": [Node("z", 0)], "receivers": [LOGITS, Node("v", 1)]}, "receivers"),
-        ({"senders": [Node("z", 0)], "receivers": [Node("v", 1)], "norm": "frozen"}, "LOGITS only"),
+        ({"senders": [Node("z", 0)], "norm": "none"}, "norm and others"),
     ):
         with pytest.raises(InputError, match=words):
             path_patch(handle, [pair], **options)

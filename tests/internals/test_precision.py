@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from latentkt.internals import answer_lens, patch_roles
+from latentkt.internals import (
+    Node,
+    answer_lens,
+    attribute,
+    generate,
+    head_table,
+    patch_roles,
+    path_patch,
+    token_lens,
+)
 from latentkt.internals.lens import LensRun
 from latentkt.models import handle_from_hf
 from tests.internals.making import tiny_pair
@@ -27,5 +36,19 @@ def test_half_precision_follows_the_reference_and_is_named(dtype):
     rounding = 0.5 if dtype == torch.bfloat16 else 0.05
     np.testing.assert_allclose(fast["patched_value"], slow["patched_value"], atol=rounding)
     np.testing.assert_allclose(fast["patched_value"], truth["patched_value"], atol=rounding)
-    table, _ = answer_lens(half, [LensRun(pair.base, pair.answers, {})])
-    assert table["log_odds"].dtype == np.float64 and table["log_odds"].notna().all()
+    runs = [LensRun(pair.base, pair.answers, {})]
+    paths = path_patch(half, [tiny_pair(half, correct=" the", shortcut=" is")], senders=[Node("mlp_out", 1)])
+    lens, dla = answer_lens(half, runs)[0], attribute(half, runs)
+    columns = ((lens, "log_odds"), (token_lens(half, runs), "p_top"), (dla, "contribution"), (paths, "effect"))
+    for table, column in (*columns, (head_table(half, runs), "contribution")):
+        assert table[column].dtype == np.float64 and table[column].notna().all()
+        assert set(table["dtype"]) == {str(dtype).removeprefix("torch.")}
+    own = half.logits(torch.tensor([pair.base.ids]))
+    assert own.dtype == torch.float32
+    exact, rounded = (answer_lens(one, [LensRun(pair.base, pair.answers, {})])[0] for one in (whole, half))
+    np.testing.assert_allclose(exact["log_odds"], rounded["log_odds"], atol=2 * rounding)
+    # metrics are not rounded to the weights' dtype
+    values = torch.tensor(rounded["log_odds"].to_numpy())
+    assert (values.to(dtype).double() != values).any()
+    written = generate(half, [pair.base], max_new_tokens=3, stop=[])[0]
+    assert torch.isfinite(torch.tensor(written.logp)).all()

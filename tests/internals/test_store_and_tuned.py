@@ -10,6 +10,7 @@ from latentkt.errors import DataError, InputError, RunError
 from latentkt.internals import answer_lens, collect, engine_of, load_tuned_lens, open_store, train_tuned_lens
 from latentkt.internals.lens import LensRun
 from latentkt.models import encode
+from latentkt.trapqa import builtin_items
 from tests.internals.making import tiny_pair
 from tests.models.tiny import tiny_handle
 
@@ -55,6 +56,21 @@ def test_a_store_of_chosen_positions_and_without_specials(tmp_path):
         with pytest.raises(InputError, match=words):
             collect(handle, runs, tmp_path / "bad", **options)
     assert not (tmp_path / "bad").exists()
+
+
+def test_a_store_takes_pairs_and_items_as_well(tmp_path):
+    handle = tiny_handle("llama")
+    pair, item = tiny_pair(handle), builtin_items("scientist").items[0]
+    store = collect(handle, [pair], tmp_path / "pair", layers=[1], positions="last")
+    assert list(store.rows["run"]) == ["base", "source"] and set(store.rows["pair"]) == {pair.name}
+    for row, prompt in enumerate((pair.base, pair.source)):
+        truth = engine_of(handle).values(prompt.ids, [("resid_post", 1)])["resid_post", 1][-1]
+        np.testing.assert_allclose(store["resid_post", 1][row], truth, atol=1e-5)
+    store = collect(handle, [item], tmp_path / "item", layers=[1], positions="last")
+    assert list(store.rows["which"]) == ["item", "control"] and set(store.rows["template"]) == {"chat"}
+    assert store.metadata["model"]["weight_hash"] == handle.weight_hash
+    with pytest.raises(InputError, match="runs, pairs or trap items"):
+        collect(handle, ["text"], tmp_path / "text")
 
 
 def test_a_tuned_lens_is_nearer_to_the_model_and_belongs_to_it(tmp_path):

@@ -132,12 +132,26 @@ def test_every_made_term_keeps_its_promises(rules):
 
 def test_words_are_drawn_where_they_may_stand():
     made = make_concepts(Seeds({"s": SCIENCE}), kind="term", n=200, rules=TermRules(blends=BlendRules(most=0)))
-    lasts = {seed.split()[-1] for seed in SCIENCE}
-    starts = {word for seed in SCIENCE for word in seed.split()[:-1]}
+    fixed = english().function_words
+
+    def places(texts, heads):
+        split = [text.split() for text in texts]
+        is_head = [[[*words, "of"][at + 1].lower() in fixed for at in range(len(words))] for words in split]
+        return {
+            w
+            for words, own in zip(split, is_head, strict=True)
+            for w, head in zip(words, own, strict=True)
+            if head == heads
+        }
+
+    changed_of = 0
     for concept in made.concepts:
-        pairs = list(zip(concept.parents[0].split(), concept.concept.split(), strict=True))
-        assert pairs[-1][0] == pairs[-1][1] or pairs[-1][1] in lasts
-        assert len(pairs) > 2 or pairs[0][0] == pairs[0][1] or pairs[0][1] in starts
+        old, new = concept.parents[0].split(), concept.concept.split()
+        for at, (before, after) in enumerate(zip(old, new, strict=True)):
+            head = [*old, "of"][at + 1].lower() in fixed
+            assert before == after or after in places(SCIENCE, head)
+            changed_of += before != after and head and at + 1 < len(old)
+    assert changed_of > 0  # the word before "of" among them
     assert {concept.method for concept in made.concepts} == {"recombined"}
     assert all(len(concept.concept.split()) > 1 for concept in made.concepts)  # one word of a seed is no new term
 

@@ -101,7 +101,7 @@ def test_inside_the_networks(smoke, tmp_path):
     from latentkt.synthetic import run_inside
 
     run = run_inside(smoke, out=tmp_path / "inside", number=4)
-    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe"}
+    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe", "probe_layers", "verdict"}
     lens = run.tables["lens"]
     assert set(lens["kind"]) == {"independent", "cooccurring"} and set(lens["layer"]) == {-1, 0, 1}
     assert lens.loc[lens["layer"] == 1, "kl_to_final"].abs().max() < 1e-6

@@ -10,28 +10,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from latentkt.corpus.kernel.chunks import DOCUMENT, END, KEYS, LOW, WORDS, close_chunk, new_lists, next_chunk
+from latentkt.corpus.kernel.edges import BACK, care_places, edges
+from latentkt.corpus.kernel.extract import extract_lines
 from latentkt.corpus.kernel.hashing import Buffer
-from latentkt.corpus.kernel.stages import (
-    BACK,
-    CHUNK,
-    DOCUMENT,
-    END,
-    LOW,
-    WORDS,
-    care_places,
-    close_chunk,
-    edges,
-    hash_words,
-    new_lists,
-    next_chunk,
-)
+from latentkt.corpus.kernel.lookup import find_places
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words
 from latentkt.corpus.kernel.tallying import PhraseCounter
+from latentkt.corpus.kernel.words import hash_words
 from latentkt.corpus.matching import CharacterTables
 
-__all__ = ["PhraseCounter", "careful", "find", "tokenise"]
+__all__ = ["PhraseCounter", "careful", "extract_lines", "find", "tokenise"]
 
-_MOST_EVENTS = BACK * (CHUNK // 2 + 1)  # of one chunk
+_U32, _LOW32 = np.uint64(32), np.uint64(0xFFFFFFFF)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 
 
@@ -63,35 +54,53 @@ _NONE8, _NONE64 = np.zeros(0, np.uint8), np.zeros(0, np.uint64)
 _NO_SLOTS = np.zeros(0, np.int32)
 _NO_TABLES = CharacterTables(_NONE8, np.zeros(0, np.uint32), np.zeros((0, 3), np.uint32))
 _EMPTY = PhraseTable(
-    _NO_TABLES, 0, False, 1, _NONE8, 0, _NONE8, 0, _NONE64, 0, _NONE64, _NO_SLOTS, 0, 0, _NO_SLOTS
+    _NO_TABLES, 0, False, 1, 0, _NONE8, 0, _NONE8, 0, _NONE64, 0, _NONE64, _NO_SLOTS, 0, 0, _NO_SLOTS
 )  # fmt: skip
 
 
 @_compile
-def _find(data, size, table, lists, state, at, out, n_events):
+def _matches(lists, n, table, waiting, order, places):
+    """Matches of a chunk, ordered by last word and length: rows of `waiting`, in the order of `order`."""
+    key, key_word, bounds = lists.key, lists.key_word, lists.bounds
+    row = 0
+    for length in range(1, table.max_words + 1):
+        side = np.uint64(length) << _U32
+        while row < bounds[length]:
+            waiting[row, 0], waiting[row, 1] = key[row], side | np.uint64(key_word[row])
+            row += 1
+    found = find_places(waiting, row, table, table.slots.ctypes.data, 4)
+    places[: BACK + n + 2] = 0
+    for row in range(found):  # keys come by length: sorting them stably by word is enough
+        places[(waiting[row, 1] & _LOW32) + np.uint64(1)] += np.uint32(1)
+    for index in range(BACK, BACK + n + 1):
+        places[index + 1] += places[index]
+    for row in range(found):
+        word = waiting[row, 1] & _LOW32
+        order[places[word]] = row
+        places[word] += np.uint32(1)
+    return found
+
+
+@_compile
+def _find(data, size, table, lists, state, at, out, n_events, scratch):
     """Scan on until the text ends or the lists of events might overflow; returns the number of events."""
     slot, document, last, length, first_byte, end_byte, word_starts = out
-    home_by = np.uint64(table.home_shift)
-    keys, slots = table.keys, table.slots
-    start, end, nuls = lists.start, lists.end, lists.nuls
-    key, key_word, key_length = lists.key, lists.key_word, lists.key_length
-    while at[LOW] < size and n_events + _MOST_EVENTS <= len(slot):
-        found, n, n_nul = next_chunk(data, size, table, lists, state, at, table.bloom, table.bloom_shift)
-        passed = 0
-        for row in range(found):
-            place = key[row] >> home_by
-            while keys[place] != key[row] and keys[place] != 0:
-                place += np.uint64(1)
-            if keys[place] == 0:
-                continue
-            index = np.int64(key_word[row])
-            while passed < n_nul and nuls[passed] <= index - BACK:
-                passed += 1
-            slot[n_events], document[n_events] = slots[place], at[DOCUMENT] + passed
-            last[n_events], length[n_events] = at[WORDS] + index - BACK, key_length[row]
-            first_byte[n_events] = start[index - np.int64(key_length[row]) + 1]
-            end_byte[n_events] = end[index]
-            n_events += 1
+    waiting, order, places = scratch
+    slots, start, end, nuls = table.slots, lists.start, lists.end, lists.nuls
+    while at[LOW] < size and n_events + KEYS <= len(slot):
+        n, n_nul = next_chunk(data, size, table, lists, state, at)
+        found = _matches(lists, n, table, waiting, order, places)
+        nul, first_document, first_word = 0, at[DOCUMENT], at[WORDS] - BACK
+        for at_row in range(found):
+            row = order[at_row]
+            index, words = np.int64(waiting[row, 1] & _LOW32), np.int64(waiting[row, 1] >> _U32)
+            while nul < n_nul and nuls[nul] <= index - BACK:
+                nul += 1
+            event = n_events + at_row
+            slot[event], document[event] = slots[waiting[row, 0]], first_document + nul
+            last[event], length[event] = first_word + index, words
+            first_byte[event], end_byte[event] = start[np.uint64(index - words + 1)], end[np.uint64(index)]
+        n_events += found
         for row in range(n_nul):
             if at[DOCUMENT] + row + 1 < len(word_starts):
                 word_starts[at[DOCUMENT] + row + 1] = at[WORDS] + nuls[row]
@@ -101,14 +110,15 @@ def _find(data, size, table, lists, state, at, out, n_events):
 
 def find(buffer: Buffer, table: PhraseTable) -> Events:
     """All phrases of the table in a buffer, by last word, shorter first."""
-    columns = [np.zeros(2 * _MOST_EVENTS + buffer.size // 32, np.int64) for _ in range(6)]
+    columns = [np.zeros(2 * KEYS + buffer.size // 32, np.int64) for _ in range(6)]
     word_starts = np.zeros(len(buffer.starts), np.int64)
     state, at, lists = np.zeros(4, np.uint64), np.zeros(6, np.int64), new_lists()
+    scratch = np.zeros((KEYS, 2), np.uint64), np.zeros(KEYS, np.uint32), np.zeros(len(lists.start) + 2, np.uint32)
     at[END] = -1
     n = 0
     while at[LOW] < buffer.size:
-        if len(columns[0]) - n < _MOST_EVENTS:
+        if len(columns[0]) - n < KEYS:
             columns = [np.concatenate([column, np.zeros(len(column), np.int64)]) for column in columns]
-        n = _find(buffer.data, buffer.size, table, lists, state, at, (*columns, word_starts), n)
+        n = _find(buffer.data, buffer.size, table, lists, state, at, (*columns, word_starts), n, scratch)
     slot, document, last, length, start, end = (column[:n] for column in columns)
     return Events(slot.astype(np.int32), document, last - length + 1, last, start, end, word_starts)

@@ -207,15 +207,10 @@ def _find_piece(buffer: Buffer, table: PhraseTable) -> Events:
 
 
 class PhraseCounter:
-    """Occurrences and documents of the phrases of a table, added up over buffers.
+    """Occurrences and documents of the phrases of a table, added up over buffers."""
 
-    Args:
-        table: The phrases.
-        documents: Count documents as well as occurrences.
-    """
-
-    def __init__(self, table: PhraseTable, *, documents: bool = True) -> None:
-        self._table, self._with_documents = table, documents
+    def __init__(self, table: PhraseTable) -> None:
+        self._table = table
         self.occurrences = np.zeros(table.n_slots, np.int64)
         self.documents = np.zeros(table.n_slots, np.int64)
 
@@ -229,10 +224,6 @@ class PhraseCounter:
         slots, first = np.unique(events.slot, return_index=True)
         fresh = self.occurrences[slots] == 0
         self.occurrences += np.bincount(events.slot, minlength=self._table.n_slots)
-        if self._with_documents:
-            self._add_documents(events)
-        return slots[fresh], events.end[first[fresh]]
-
-    def _add_documents(self, events: Events) -> None:
         pairs = np.unique(events.document * self._table.n_slots + events.slot)
         self.documents += np.bincount(pairs % self._table.n_slots, minlength=self._table.n_slots)
+        return slots[fresh], events.end[first[fresh]]

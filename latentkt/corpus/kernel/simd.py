@@ -8,10 +8,13 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["block_masks", "count_bits", "load64", "lowest_bit", "prefetch"]
+__all__ = [
+    "block_masks", "copy_block", "count_bits", "load8", "load64", "lowest_bit", "match4", "prefetch", "store8",
+]  # fmt: skip
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _BLOCK = ir.VectorType(_BYTE, 64)
+_FOUR = ir.VectorType(_WORD, 4)
 
 
 @intrinsic
@@ -22,6 +25,48 @@ def load64(typing_context: Any, address: Any) -> Any:
         return builder.load(builder.inttoptr(arguments[0], _WORD.as_pointer()), align=1)
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def load8(typing_context: Any, address: Any) -> Any:
+    """The byte at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = builder.load(builder.inttoptr(arguments[0], _BYTE.as_pointer()))
+        return builder.zext(byte, _WORD)
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def store8(typing_context: Any, address: Any, value: Any) -> Any:
+    """Write the low byte of a value to an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _BYTE.as_pointer())
+        builder.store(builder.trunc(arguments[1], _BYTE), pointer)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64), generate
+
+
+@intrinsic
+def copy_block(typing_context: Any, source: Any, target: Any) -> Any:
+    """Copy 64 bytes; of those, one bit each: quotes, backslashes, control characters and bytes beyond ASCII."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(builder.inttoptr(arguments[0], _BLOCK.as_pointer()), align=1)
+        builder.store(block, builder.inttoptr(arguments[1], _BLOCK.as_pointer()), align=1)
+
+        def splat(value: int) -> Any:
+            return ir.Constant(_BLOCK, [value] * 64)
+
+        special = builder.icmp_unsigned(">=", builder.sub(block, splat(0x20)), splat(0x60))
+        for char in b'"\\':
+            special = builder.or_(special, builder.icmp_unsigned("==", block, splat(char)))
+        return builder.bitcast(special, _WORD)
+
+    return types.uint64(types.uint64, types.uint64), generate
 
 
 @intrinsic
@@ -57,6 +102,20 @@ def prefetch(typing_context: Any, address: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.uint64), generate
+
+
+@intrinsic
+def match4(typing_context: Any, address: Any, value: Any) -> Any:
+    """Which of the four integers at an address equal a value, as bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        four = builder.load(builder.inttoptr(arguments[0], _FOUR.as_pointer()), align=8)
+        wanted = ir.Constant(_FOUR, ir.Undefined)
+        for lane in range(4):
+            wanted = builder.insert_element(wanted, arguments[1], ir.Constant(ir.IntType(32), lane))
+        return builder.zext(builder.bitcast(builder.icmp_unsigned("==", four, wanted), ir.IntType(4)), _WORD)
+
+    return types.uint64(types.uint64, types.uint64), generate
 
 
 @intrinsic

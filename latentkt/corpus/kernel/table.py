@@ -67,12 +67,14 @@ class PhraseTable(NamedTuple):
     """The phrases as arrays (see the module).
 
     `slot_of` maps each phrase given to its slot; equal phrases share one, and -1 says that it cannot be hashed.
+    `lengths` has bit L − 1 set where any phrase has L words.
     """
 
     characters: CharacterTables
     fold_bits: int
     gaps: bool
     max_words: int
+    lengths: int
     last: NDArray[np.uint8]
     last_shift: int
     pair: NDArray[np.uint8]
@@ -131,7 +133,7 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
     bits = (1 << (lengths - 1)).astype(np.uint8)
     n = len(unique)
     last_bits, pair_bits = _bits(4 * n, 12, 19), _bits(16 * n, 12, 22)
-    bloom_bits, home_bits = _bits(16 * n, 12, 40), _bits(2 * n, 8, 40)
+    bloom_bits, home_bits = _bits(8 * n, 12, 40), _bits(2 * n, 8, 40)
     several = lengths > 1
     table_keys, table_slots = _open_table(unique, home_bits)
     return PhraseTable(
@@ -139,6 +141,7 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
         fold_bits,
         _has_gaps(words, bounds[:-1], good),
         int(lengths.max(initial=1)),
+        int(np.bitwise_or.reduce(bits, initial=0)),
         _scatter_or(last_bits, words.hash[last], bits),
         64 - last_bits,
         _scatter_or(pair_bits, pairs[several], bits[several]),

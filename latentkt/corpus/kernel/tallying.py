@@ -1,7 +1,8 @@
 """Counting without events: occurrences and documents of every phrase, for lists of up to millions.
 
 Above `_DIRECT` phrases the table outgrows the caches. Keys are then first sorted into `PARTS` by their top bits, and a
-part is looked up when it is full: its slice of the Bloom filter and of the table stays in the cache meanwhile.
+part is looked up when it is full: its slice of the Bloom filter and of the table stays in the cache meanwhile. A
+shorter list is one part, looked up after every chunk of text.
 """
 
 # The compiled functions take arrays and tuples of arrays; numba infers their types.
@@ -14,23 +15,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from latentkt.corpus.kernel.chunks import DOCUMENT, END, LOW, close_chunk, new_lists, next_chunk
+from latentkt.corpus.kernel.edges import BACK
 from latentkt.corpus.kernel.hashing import Buffer
-from latentkt.corpus.kernel.simd import prefetch
-from latentkt.corpus.kernel.stages import BACK, DOCUMENT, END, LOW, close_chunk, new_lists, next_chunk
+from latentkt.corpus.kernel.lookup import find_places
 from latentkt.corpus.kernel.table import PhraseTable
 
 __all__ = ["PhraseCounter"]
 
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
+_STRIDE = _PART_ROOM + 24  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
 _DIRECT = 1 << 16
-_ALL_PASS = np.full(1, 0xFFFFFFFFFFFFFFFF, np.uint64)
-_FOUR, _EIGHT, _U32, _LOW32 = np.uint64(4), np.uint64(8), np.uint64(32), np.uint64(0xFFFFFFFF)
-_ONE, _U6, _U63, _U58 = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(64 - _PART_BITS)
+_U32, _LOW32, _U58 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
-# A call would count references of every array that it is given.
-_inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
-
-_AHEAD = 16  # keys between a prefetch and its use
 
 
 class Parts(NamedTuple):
@@ -44,120 +41,102 @@ class Totals(NamedTuple):
     """Counts by place in the table, and the phrases met for the first time in this buffer.
 
     Attributes:
-        occurrences: Matches.
-        documents: Documents, and the number of the last one; one row only where documents are not counted.
+        counts: Matches, documents, and the number of the last document.
         fresh: Places of the phrases met for the first time.
         fresh_end: Byte behind the match of each.
     """
 
-    occurrences: NDArray[np.uint32]
-    documents: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
     fresh: NDArray[np.int64]
     fresh_end: NDArray[np.uint32]
 
 
-@_inline
-def _hit(key, home_by, keys, document, end, occurrences, documents, fresh, fresh_end, n_fresh):
-    """Look one key up and count it; returns the number of phrases met for the first time."""
-    place = key >> home_by
-    while keys[place] != key and keys[place] != 0:
-        place += _ONE
-    if keys[place] != 0:
-        if occurrences[place] == 0:
-            fresh[n_fresh], fresh_end[n_fresh] = place, end
-            n_fresh += 1
-        occurrences[place] += 1
-        if len(documents) > 1 and documents[place, 1] != document:
-            documents[place, 1] = document
-            documents[place, 0] += 1
+@_compile
+def _add(waiting, n, totals, n_fresh):
+    """Count matches by place; returns how many phrases have been met for the first time so far."""
+    counts, fresh, fresh_end = totals.counts, totals.fresh, totals.fresh_end
+    for row in range(n):
+        place, value = waiting[row, 0], waiting[row, 1]
+        document = np.uint32(value >> _U32)
+        many = counts[place, 0]
+        fresh[n_fresh], fresh_end[n_fresh] = place, np.uint32(value & _LOW32)
+        n_fresh += many == 0
+        counts[place, 0] = many + np.uint32(1)
+        counts[place, 1] += np.uint32(counts[place, 2] != document)
+        counts[place, 2] = document
     return n_fresh
 
 
 @_compile
-def _flush(parts, part, table, totals, n_fresh):
-    """Look up what one part holds."""
-    bloom_by, home_by = np.uint64(table.bloom_shift), np.uint64(table.home_shift)
+def _look_up(parts, part, table, totals, n_fresh):
+    """Look up and count what one part holds."""
     waiting = parts.waiting[part]
-    keys, bloom = table.keys, table.bloom
-    occurrences, documents, fresh, fresh_end = totals.occurrences, totals.documents, totals.fresh, totals.fresh_end
-    keys_address, counts_address = np.uint64(keys.ctypes.data), np.uint64(occurrences.ctypes.data)
-    passed = 0
-    for row in range(parts.n[part]):
-        bit = waiting[row, 0] >> bloom_by
-        waiting[passed, 0], waiting[passed, 1] = waiting[row, 0], waiting[row, 1]
-        passed += np.int64(bloom[bit >> _U6] >> (bit & _U63) & _ONE)
-    for row in range(passed):
-        soon = waiting[min(row + _AHEAD, passed - 1), 0] >> home_by
-        prefetch(keys_address + soon * _EIGHT)
-        prefetch(counts_address + soon * _FOUR)
-        value = waiting[row, 1]
-        document, end = np.uint32(value >> _U32), np.uint32(value & _LOW32)
-        n_fresh = _hit(
-            waiting[row, 0], home_by, keys, document, end, occurrences, documents, fresh, fresh_end, n_fresh
-        )  # fmt: skip
+    found = find_places(waiting, parts.n[part], table, totals.counts.ctypes.data, 16)
     parts.n[part] = 0
-    return n_fresh
+    return _add(waiting, found, totals, n_fresh)
 
 
 @_compile
-def _count(data, size, base, table, lists, parts, totals, all_pass):
+def _sort(lists, length, row, nul, n_nul, document, parts):
+    """Put keys of one length into their parts until one is full; returns the next row, NUL and the full part or -1."""
+    key, key_word, end, nuls = lists.key, lists.key_word, lists.end, lists.nuls
+    waiting, part_n = parts.waiting, parts.n
+    several = np.uint64(len(part_n) - 1)
+    while row < lists.bounds[length]:
+        index = np.int64(key_word[row])
+        while nul < n_nul and nuls[nul] <= index - BACK:
+            nul += 1
+        value = key[row]
+        part = (value >> _U58) & several
+        place = np.uint64(part_n[part])
+        waiting[part, place, 0] = value
+        waiting[part, place, 1] = np.uint64(document + nul) << _U32 | np.uint64(end[index])
+        part_n[part] += 1
+        row += 1
+        if part_n[part] == _PART_ROOM:
+            return row, nul, np.int64(part)
+    return row, nul, -1
+
+
+@_compile
+def _count(data, size, base, table, lists, parts, totals):
     """Count a buffer; documents are numbered from `base`. Returns how many phrases were met for the first time."""
     state, at = np.zeros(4, np.uint64), np.zeros(6, np.int64)
     at[DOCUMENT], at[END] = base, -1
-    home_by = np.uint64(table.home_shift)
-    waiting, part_n = parts.waiting, parts.n
-    room, partitioned = waiting.shape[1], len(part_n) > 1
-    bloom, bloom_shift = (all_pass, 63) if partitioned else (table.bloom, table.bloom_shift)
-    keys, end, nuls, key, key_word = table.keys, lists.end, lists.nuls, lists.key, lists.key_word
-    occurrences, documents, fresh, fresh_end = totals.occurrences, totals.documents, totals.fresh, totals.fresh_end
+    n_parts = len(parts.n)
     n_fresh = 0
     while at[LOW] < size:
-        found, n, n_nul = next_chunk(data, size, table, lists, state, at, bloom, bloom_shift)
-        passed, first = 0, at[DOCUMENT]
-        for row in range(found):
-            index = np.int64(key_word[row])
-            while passed < n_nul and nuls[passed] <= index - BACK:
-                passed += 1
-            document = np.uint32(first + passed)
-            if not partitioned:
-                n_fresh = _hit(
-                    key[row], home_by, keys, document, end[index], occurrences, documents, fresh, fresh_end, n_fresh
-                )
-                continue
-            part = key[row] >> _U58
-            place = np.uint64(part_n[part])
-            waiting[part, place, 0] = key[row]
-            waiting[part, place, 1] = np.uint64(document) << _U32 | np.uint64(end[index])
-            part_n[part] += 1
-            if part_n[part] == room:
-                n_fresh = _flush(parts, part, table, totals, n_fresh)
+        n, n_nul = next_chunk(data, size, table, lists, state, at)
+        row = 0
+        for length in range(1, table.max_words + 1):
+            nul = 0
+            while row < lists.bounds[length]:
+                row, nul, full = _sort(lists, length, row, nul, n_nul, at[DOCUMENT], parts)
+                if full >= 0:
+                    n_fresh = _look_up(parts, full, table, totals, n_fresh)
+        if n_parts == 1:
+            n_fresh = _look_up(parts, 0, table, totals, n_fresh)
         close_chunk(lists, at, n, n_nul)
-    for part in range(len(part_n) if partitioned else 0):
-        n_fresh = _flush(parts, part, table, totals, n_fresh)
+    for part in range(n_parts):
+        n_fresh = _look_up(parts, part, table, totals, n_fresh)
     return n_fresh
 
 
 class PhraseCounter:
-    """Occurrences and documents of the phrases of a table, added up over buffers.
+    """Occurrences and documents of the phrases of a table, added up over buffers."""
 
-    Args:
-        table: The phrases.
-        documents: Count documents as well as occurrences.
-    """
-
-    def __init__(self, table: PhraseTable, *, documents: bool = True) -> None:
+    def __init__(self, table: PhraseTable) -> None:
         self._table = table
         self._occurrences = np.zeros(table.n_slots, np.int64)
         self._documents = np.zeros(table.n_slots, np.int64)
         self._seen = 1
         self._bytes = 0
         self._lists = new_lists()
-        shape = (PARTS, _PART_ROOM) if table.n_slots > _DIRECT else (1, 1)
-        self._parts = Parts(np.zeros((*shape, 2), np.uint64), np.zeros(shape[0], np.int64))
-        places = len(table.keys)
+        n_parts = PARTS if table.n_slots > _DIRECT else 1
+        self._parts = Parts(np.zeros((n_parts, _STRIDE, 2), np.uint64), np.zeros(n_parts, np.int64))
         self._totals = Totals(
-            np.zeros(places, np.uint32), np.zeros((places if documents else 1, 2), np.uint32),
-            np.zeros(table.n_slots, np.int64), np.zeros(table.n_slots, np.uint32),
+            np.zeros((len(table.keys), 4), np.uint32),
+            np.zeros(table.n_slots + 1, np.int64), np.zeros(table.n_slots + 1, np.uint32),
         )  # fmt: skip
 
     def add(self, buffer: Buffer) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -169,9 +148,7 @@ class PhraseCounter:
         if self._bytes + buffer.size > 1 << 31 or self._seen + len(buffer.starts) > 1 << 31:
             self._settle()
         table = self._table
-        n_fresh = _count(
-            buffer.data, buffer.size, self._seen, table, self._lists, self._parts, self._totals, _ALL_PASS
-        )  # fmt: skip
+        n_fresh = _count(buffer.data, buffer.size, self._seen, table, self._lists, self._parts, self._totals)
         self._seen += len(buffer.starts) - 1
         self._bytes += buffer.size
         slots = table.slots[self._totals.fresh[:n_fresh]]
@@ -180,13 +157,12 @@ class PhraseCounter:
 
     def _settle(self) -> None:
         """Move the 32-bit counters into the totals before they can run over."""
-        filled = np.flatnonzero(self._totals.occurrences)
+        counts = self._totals.counts
+        filled = np.flatnonzero(counts[:, 0])
         slots = self._table.slots[filled]
-        self._occurrences[slots] += self._totals.occurrences[filled]
-        if len(self._totals.documents) > 1:
-            self._documents[slots] += self._totals.documents[filled, 0]
-        self._totals.occurrences[:] = 0
-        self._totals.documents[:] = 0
+        self._occurrences[slots] += counts[filled, 0]
+        self._documents[slots] += counts[filled, 1]
+        counts[:] = 0
         self._seen, self._bytes = 1, 0
 
     @property
@@ -197,6 +173,6 @@ class PhraseCounter:
 
     @property
     def documents(self) -> NDArray[np.int64]:
-        """Documents by slot; zeros where they were not asked for."""
+        """Documents by slot."""
         self._settle()
         return self._documents

@@ -157,6 +157,10 @@ class Engine(ABC):
         """Score both answers in the plain run."""
         return self.sweep(scorer, [()])[0]
 
+    def scores(self, scorers: Sequence[Scorer]) -> list[AnswerScore]:
+        """Score the answers of several plain runs."""
+        return [self.score(scorer) for scorer in scorers]
+
     def sweep(self, scorer: Scorer, cells: Sequence[Cell]) -> list[AnswerScore]:
         """Score both answers in one patched run a cell; here one plain forward a cell and answer."""
         return [self._score_cell(scorer, cell) for cell in cells]

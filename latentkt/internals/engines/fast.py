@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from latentkt.internals.branches import Branches
+from latentkt.internals.budget import Budget
 from latentkt.internals.engines.base import Cell, Edit, Engine, EngineRun, GradOf, Patch, SiteKey, gradients
 from latentkt.internals.metrics import AnswerScore, Scorer
-from latentkt.internals.recording import Recording, record
-from latentkt.internals.staircase import Budget, climb
+from latentkt.internals.recording import Recording, record, record_together
+from latentkt.internals.staircase import climb
 from latentkt.internals.tables import variants_of
 from latentkt.models.sites import attached
 from latentkt.models.sites import record as seen_sites
@@ -33,12 +35,15 @@ class FastEngine(Engine):
 
     Args:
         handle: The model.
-        memory_mb: Working memory of a sweep, weights and plain runs not counted.
+        memory_mb: Working memory of a sweep, weights and plain runs not counted: sizes the batches. Default 600.
+
+    Raises:
+        InputError: `memory_mb` is too little for the model, or more than is free.
     """
 
     name = "fast"
 
-    def __init__(self, handle: ModelHandle, *, memory_mb: float = 600.0) -> None:
+    def __init__(self, handle: ModelHandle, *, memory_mb: float | None = None) -> None:
         super().__init__(handle)
         self._budget = Budget.of(handle, memory_mb)
         self._recordings: dict[Branches, Recording] = {}
@@ -85,6 +90,13 @@ class FastEngine(Engine):
         self._recordings[branches] = found
         return found
 
+    def scores(self, scorers: Sequence[Scorer]) -> list[AnswerScore]:
+        """See `Engine.scores`; runs of one shape that are not recorded yet are recorded in one batch."""
+        new = [s.branches for s in scorers[:_KEPT_RECORDINGS] if s.branches not in self._recordings]
+        if len({(run.n_prompt, *map(len, run.answers)) for run in new}) == 1:
+            self._recordings |= dict(zip(new, record_together(self.handle, new), strict=True))
+        return [self.score(scorer) for scorer in scorers]
+
     def forget(self) -> None:
         """Let the kept runs go."""
         self._recordings.clear()
@@ -113,6 +125,7 @@ class FastEngine(Engine):
     def sweep(self, scorer: Scorer, cells: Sequence[Cell]) -> list[AnswerScore]:
         """See `Engine.sweep`: cells of one patch by staircase, others one forward each."""
         recording = self.record(scorer.branches)
+        scorer = replace(scorer, rows=self._budget.vocabulary_rows)
         scores: dict[int, AnswerScore] = {}
         for part in self._slices(recording, cells):
             variants = variants_of(self.handle, recording, part, chunk_tokens=self._budget.chunk_tokens)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Kind", "Linear", "kind_named"]
 
-FEW_ROWS = 60
-"""Up to here Newton's steps cost less than the calls that quasi-Newton ones save."""
-
 
 class Linear(NamedTuple):
     """Linear probes, one a label column: scores are `x @ weights + intercept`, 1 where they are above 0.
@@ -72,13 +69,12 @@ class _Logistic:
         from sklearn import config_context
         from sklearn.linear_model import LogisticRegression
 
-        solver = "newton-cholesky" if len(x) <= FEW_ROWS else "lbfgs"
         basis = np.linalg.qr(x.T)[0]
         inside = x @ basis
         weights = np.zeros((len(steps), x.shape[1], labels.shape[1]))
         intercepts = np.zeros((len(steps), labels.shape[1]))
         for column in range(labels.shape[1]):
-            model = LogisticRegression(warm_start=True, tol=1e-5, max_iter=2000, solver=solver)
+            model = LogisticRegression(warm_start=True, tol=1e-5, max_iter=2000)
             for number, step in enumerate(steps):
                 with config_context(assume_finite=True, skip_parameter_validation=True):
                     model.set_params(C=self.strengths[step]).fit(inside, labels[:, column])

@@ -31,8 +31,8 @@ class PhraseJudge:
     """The phrase list as a judge.
 
     An answer abstains where one of its first `reach` sentences holds a phrase of abstention, no sentence before it
-    states facts, and nothing behind a turn ("however", "but") does. To a question about existence, a leading "no" abstains and a leading "yes" answers.
-    Text that is not English is `unparsable`: it is not guessed at.
+    states facts, and nothing behind a turn ("however", "but") does. To a question about existence, a leading "no"
+    abstains and a leading "yes" answers. Text that is not English is `unparsable`: it is not guessed at.
 
     Attributes:
         reach: Sentences from the beginning in which an abstention is looked for.

@@ -59,8 +59,9 @@ class Found:
 class Searcher(Protocol):
     """What `verify` needs."""
 
-    counts_words: bool
-    """Whether the made word of a blend is worth a count of its own (a scan has it for nothing)."""
+    @property
+    def counts_words(self) -> bool:
+        """Whether the made word of a blend is worth a count of its own (a scan has it for nothing)."""
 
     def ticks(self, texts: Sequence[str]) -> float:
         """How far `advance` goes in a search for these texts."""

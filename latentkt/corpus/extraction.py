@@ -1,0 +1,119 @@
+"""JSON lines the fast way: the kernel extracts the fields, and hands every line that it does not understand to a parser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentkt.corpus.documents import Batch, Skipped, prepare_buffer
+from latentkt.corpus.fields import Fields
+from latentkt.corpus.jsonl import SLACK, iterate_blocks, parse_line
+from latentkt.corpus.kernel import Kernel
+from latentkt.corpus.kernel.hashing import PAD, Buffer
+from latentkt.corpus.matching import Matching
+from latentkt.corpus.records import cluster_name, usable_text
+from latentkt.corpus.shards import Shard, open_shard
+from latentkt.corpus.tally import cluster_hash
+
+__all__ = ["can_extract", "extract_batches"]
+
+
+def can_extract(fields: Fields, kernel: Kernel) -> bool:
+    """Whether the kernel has an extractor, and the fields are plain names (not paths into nested objects)."""
+    names = [fields.text, fields.cluster_field or ""]
+    return hasattr(kernel, "extract_lines") and not any("." in name for name in names) and names[0] != names[1]
+
+
+def extract_batches(
+    shard: Shard, fields: Fields, matching: Matching, kernel: Kernel, skipped: Skipped, batch_bytes: int
+) -> Iterator[Batch]:
+    """The documents of a JSONL shard, a batch for each block of about `batch_bytes`; see `read_shard`."""
+    line = 0
+    with open_shard(shard) as stream:
+        for block, size in iterate_blocks(stream, batch_bytes):
+            block_of = _Block(shard, fields, kernel, skipped, line)
+            buffer, clusters, line = block_of.extract(block, size)
+            yield Batch(prepare_buffer(buffer, matching, kernel), clusters, stream.done)
+
+
+class _Block:
+    """One block of lines; lines are numbered from `before` + 1."""
+
+    def __init__(self, shard: Shard, fields: Fields, kernel: Kernel, skipped: Skipped, before: int) -> None:
+        self._shard, self._fields, self._kernel, self._skipped = shard, fields, kernel, skipped
+        self._before = before
+        self._parsed: dict[int, str] = {}  # clusters of the documents that a parser has read
+
+    def extract(self, block: bytearray, size: int) -> tuple[Buffer, NDArray[np.uint64], int]:
+        """The buffer of the block, the clusters of its documents, and the number of its last line."""
+        from latentkt.corpus.kernel.extract import AT, CLUSTER_END, LINE, TEXT_END, Extracted, N
+
+        text_name = np.frombuffer(self._fields.text.encode("utf-8"), np.uint8)
+        cluster_field = np.frombuffer((self._fields.cluster_field or "").encode("utf-8"), np.uint8)
+        most = block.count(b"\n", 0, size) + 1
+        out = Extracted(
+            np.zeros(5, np.int64), np.empty(size + PAD + SLACK, np.uint8), np.empty(most, np.int64),
+            np.empty(most, np.int64), np.empty(size + SLACK if len(cluster_field) else SLACK, np.uint8),
+            np.empty(most, np.int64),
+        )  # fmt: skip
+        data = np.frombuffer(block, np.uint8)
+        while True:
+            self._kernel.extract_lines(data, size, text_name, cluster_field, out)
+            if out.at[AT] >= size:
+                break
+            end = block.find(b"\n", out.at[AT])
+            self._parse(bytes(memoryview(block)[out.at[AT] : end]), out)
+            out.at[AT], out.at[LINE] = end + 1, out.at[LINE] + 1
+        n, used = int(out.at[N]), int(out.at[TEXT_END])
+        out.text[used : used + PAD] = 0
+        names = out.cluster[: out.at[CLUSTER_END]].tobytes()
+        buffer = Buffer(out.text, used, np.append(out.starts[:n], used))
+        return buffer, self._clusters(out.lines[:n], names, out.cluster_ends[:n]), self._before + int(out.at[LINE])
+
+    def _parse(self, raw: bytes, out: Any) -> None:
+        """Read a line with the parser and add its document, if it is good, to what has been extracted."""
+        from latentkt.corpus.kernel.extract import CLUSTER_END, LINE, TEXT_END, N
+
+        number = self._before + int(out.at[LINE]) + 1
+        record = parse_line(raw)
+        if isinstance(record, str):
+            self._skipped.add(self._shard.name, number, "damaged line", record)
+        if record is None or isinstance(record, str):
+            return
+        text = usable_text(self._shard, number, self._fields, record, self._skipped)
+        if text is None:
+            return
+        encoded = np.frombuffer(text.replace("\0", "\1").encode("utf-8") + b"\0", np.uint8)
+        n, low = int(out.at[N]), int(out.at[TEXT_END])
+        out.text[low : low + len(encoded)] = encoded
+        out.starts[n], out.lines[n], out.cluster_ends[n] = low, out.at[LINE], out.at[CLUSTER_END]
+        out.at[N], out.at[TEXT_END] = n + 1, low + len(encoded)
+        found = self._fields.cluster_of(record)
+        self._parsed[n] = cluster_name(self._shard, number, self._fields, found, self._skipped)
+
+    def _clusters(self, lines: NDArray[np.int64], names: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint64]:
+        clusters = np.zeros(len(lines), np.uint64)
+        low = 0
+        for index, (line, end) in enumerate(zip(lines.tolist(), ends.tolist(), strict=True)):
+            if self._fields.cluster == "none":
+                clusters[index] = _hash("")
+            elif index in self._parsed:
+                clusters[index] = _hash(self._parsed[index])
+            else:
+                found = None if self._fields.cluster == "document" else _name(self._fields, names[low:end])
+                name = cluster_name(self._shard, self._before + line + 1, self._fields, found, self._skipped)
+                clusters[index] = _hash(name)
+            low = end
+        return clusters
+
+
+_hash = lru_cache(maxsize=1 << 12)(cluster_hash)
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(fields: Fields, raw: bytes) -> str | None:
+    return fields.named(raw.decode("utf-8"))

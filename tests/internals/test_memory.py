@@ -1,0 +1,115 @@
+"""Memory: the limit bounds what is held, what cannot fit is refused before work, and running out is a clear error."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from latentkt.errors import InputError, RunError
+from latentkt.internals import (
+    answer_lens,
+    attribute,
+    collect,
+    engine_of,
+    generate,
+    head_table,
+    patch_positions,
+    path_patch,
+    token_lens,
+    train_tuned_lens,
+)
+from latentkt.internals.lens import LensRun
+from latentkt.internals.paths import Node
+from latentkt.models import attached
+from tests.internals.making import tiny_pair
+from tests.models.tiny import tiny_handle
+
+
+def tokens_a_call(handle, work):
+    """The most tokens that one call of a layer is given."""
+    seen = []
+
+    def watch(module, args, kwargs):
+        hidden = args[0] if args else kwargs["hidden_states"]
+        seen.append(hidden.shape[0] * hidden.shape[1])
+
+    hooks = [layer.register_forward_pre_hook(watch, with_kwargs=True) for layer in handle.arch.layers]
+    try:
+        work()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return max(seen)
+
+
+@pytest.mark.parametrize("site", ["resid_post", "mlp_out", "k"])
+def test_the_limit_sizes_the_batches(site):
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    n = len(pair.base.ids)
+    options = {"sites": (site,), "skip_unchanged": False, "check": False}
+    large, small = engine_of(handle), engine_of(handle, memory_mb=0.3)
+    most = [
+        tokens_a_call(handle, lambda engine=engine: patch_positions(engine, [pair], **options))
+        for engine in (small, large)
+    ]
+    assert most[0] <= max(small._budget.chunk_tokens, n) < most[1]
+
+
+@pytest.mark.parametrize("memory_mb", [0.01, 0.0, float("nan"), 1e9])
+def test_a_limit_that_cannot_be_kept_is_refused_before_work(memory_mb):
+    with pytest.raises(InputError, match="memory_mb"):
+        engine_of(tiny_handle("llama"), memory_mb=memory_mb)
+
+
+TOLD = {
+    "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    "cpu": RuntimeError("[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: 9 bytes"),
+    "mps": RuntimeError("MPS backend out of memory (MPS allocated: 9.00 GB)"),
+    "python": MemoryError(),
+}
+
+
+def everything(handle, tmp_path):
+    pair = tiny_pair(handle, correct=" the", shortcut=" is")
+    runs = [LensRun(pair.base, pair.answers, {})]
+    return {
+        "patching": lambda: patch_positions(handle, [pair]),
+        "patching by reference": lambda: patch_positions(handle, [pair], engine="reference"),
+        "path patching": lambda: path_patch(handle, [pair], senders=[Node("z", 0)]),
+        "a lens": lambda: answer_lens(handle, runs),
+        "a token lens": lambda: token_lens(handle, runs),
+        "attribution": lambda: attribute(handle, runs),
+        "the head table": lambda: head_table(handle, runs),
+        "a store": lambda: collect(handle, runs, tmp_path / "store"),
+        "a tuned lens": lambda: train_tuned_lens(handle, [pair.base, pair.source], steps=1),
+        "generation": lambda: generate(handle, [pair.base]),
+    }
+
+
+@pytest.mark.parametrize("device", TOLD)
+def test_running_out_of_memory_is_one_clear_error_and_leaves_nothing_behind(device, tmp_path):
+    handle = tiny_handle("llama")
+
+    def fail(value):
+        raise TOLD[device]
+
+    for name, work in everything(handle, tmp_path).items():
+        with (
+            attached([(handle.arch.site("mlp_out", 1), fail)]),
+            pytest.raises(RunError, match="out of memory") as caught,
+        ):
+            work()
+        assert "to do:" in str(caught.value), name
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in handle.model.modules())
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_real_allocation_that_fails_is_named_and_other_errors_are_left_alone():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    with pytest.raises(RunError, match="out of memory: patching"):
+        patch_positions(handle, [pair], metric=lambda logits: torch.empty(2**50))
+    with pytest.raises(RuntimeError, match="shapes") as caught:
+        patch_positions(handle, [pair], metric=lambda logits: logits @ logits)
+    assert not isinstance(caught.value, RunError)
