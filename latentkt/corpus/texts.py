@@ -29,10 +29,10 @@ def read_texts(paths: Sequence[str], *, text_field: str | None = None) -> Iterat
         >>> import tempfile
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "a.jsonl").write_text('{"text": "one"}\\n{"text": "two"}\n')
-        ...     _ = Path(folder, "b.txt").write_text("three\\nfour")
+        ...     _ = Path(folder, "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+        ...     _ = Path(folder, "b.txt").write_text("three\nfour")
         ...     list(read_texts([folder]))
-        ['one', 'two', 'three\\nfour']
+        ['one', 'two', 'three\nfour']
     """
     shards, _ = find_shards(paths)
     record = next((first_record(shard) for shard in shards if shard.format != "text"), None)
