@@ -21,7 +21,9 @@ NAMES = (
     *(f"Battle of {city}" for city in CITIES),
     *(f"{year} Winter Games" for year in range(1924, 1960, 4)),
     *(f"{n} Congress of the Blue Cross" for n in ("1st", "2nd", "3rd", "11th", "12th")),
-    "Wagner vs Verdi", "battle of Ypres", "Great Fire of London", *(f"{c} Prize and Medal" for c in ("Ural", "Alps", "Etna", "Ruhr")), "The Great Storm", "Rally '98 Monza,",
+    "Wagner vs Verdi", "battle of Ypres", "Great Fire of London",
+    *(f"{c} Prize and Medal" for c in ("Ural", "Alps", "Etna", "Ruhr")),
+    "The Great Storm", "Rally '98 Monza,",
 )  # fmt: skip
 
 

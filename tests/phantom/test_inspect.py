@@ -93,3 +93,25 @@ def test_the_entry_point_names_the_task():
     module = import_module(points["latentkt"])
     assert {"phantom", "trapqa_names"} <= set(module.__all__)
     assert module.phantom().dataset[0].metadata["concept"]["concept"]
+
+
+@pytest.mark.slow
+@pytest.mark.smollm2
+def test_the_local_model_is_asked_without_a_network(tmp_path):
+    """The command of the guide, through inspect-ai's own provider for local models."""
+    from inspect_ai import eval as evaluate
+
+    from latentkt.inspect_tasks import phantom
+    from latentkt.models.smollm2 import find_smollm2
+
+    evaluated = evaluate(
+        phantom(),
+        model="hf/smollm2",
+        model_args={"model_path": str(find_smollm2()), "device": "cpu"},
+        limit=6,
+        max_tokens=8,
+        display="none",
+        log_dir=str(tmp_path),
+    )[0]
+    found = answers_from_log(evaluated.location)
+    assert len(found.answers) == 6 and all(answer.answer and answer.finished is None for answer in found.answers)
