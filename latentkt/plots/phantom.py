@@ -15,6 +15,7 @@ from latentkt.plots.style import (
     ORANGE,
     PURPLE,
     SKY,
+    TITLE,
     VERMILION,
     Look,
     look,
@@ -168,7 +169,12 @@ def phantom_kinds(kinds: pd.DataFrame, *, setting: str | None = None, caption: s
     axes.grid(axis="y", visible=False)
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of abstentions (%)")
-    legend_above(figure, axes)
+    # Two lines of legend: empty lines of the title make the layout keep their room.
+    figure.set_figheight(figure.get_figheight() + 0.25)
+    figure.suptitle(f"{figure.get_suptitle()}\n \n ", **TITLE)
+    top = 1 - 0.19 / figure.get_figheight()
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.0, top), ncols=3, borderaxespad=0.2)
     return figure
 
 
@@ -194,15 +200,15 @@ def phantom_probe(probe: pd.DataFrame, *, target: str | None = None, title: str 
         height=2.7,
         title=title or f"Can {mine['target'].iloc[0]!r} be read?",
         caption=caption_of(
-            f"{rows} concepts matched on tokens, words and frequency; folds leave out whole seeds ({groups})",
+            f"{rows} concepts matched on category, tokens, words and frequency; folds leave out whole seeds ({groups})",
             caption,
-            "Bands: 95 % intervals over seeds",
+            "Bag: of subwords. Embedding: mean over the concept's tokens. Bands: 95 % intervals over seeds",
         ),
     )
-    for prefix, name, label in (("", "probe", "probe"), ("bag_", "bag", "bag of subwords")):
+    for prefix, name, label in (("", "probe", "probe"), ("bag_", "bag", "bag")):
         drawn = {end: 100 * mine[f"{prefix}{column}"] for end, column in _ENDS.items()}
         band(axes, mine["layer"], mine.assign(**drawn), look(name), label=label)
-    axes.plot(mine["layer"], 100 * mine["embedding_score"], color=GREY, linestyle=":", label="mean embedding")
+    axes.plot(mine["layer"], 100 * mine["embedding_score"], color=GREY, linestyle=":", label="embedding")
     reference_line(axes, 50.0, label="chance")
     axes.set_ylim(30, 102)
     axes.set_ylabel("held-out accuracy (%)")

@@ -39,9 +39,8 @@ def test_a_fallback_is_named_and_a_judge_is_not_called_one(tmp_path):
 
 def _inside(folder, *, evidence, slope, largest):
     summary = pd.DataFrame(
-        [{"direction": "made", "layer": 2, "slope": slope, "slope_low": slope - 0.01, "slope_high": slope + 0.01, "n": 9,
-          "placebo_largest": largest, "placebos": 4}]
-    )  # fmt: skip
+        {"direction": ["made"], "layer": 2, "slope": slope, "slope_low": slope - 0.01, "slope_high": slope + 0.01}
+    ).assign(n=9, placebo_largest=largest, placebos=4)
     with create_run(folder, metadata={}) as run:
         run.save("phantom_probe", _probe().assign(evidence=evidence))
         run.save("phantom_steering", _steering())

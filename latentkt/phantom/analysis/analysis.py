@@ -128,5 +128,9 @@ def searched(concept: Concept) -> str:
     """What was searched for a concept, in words."""
     found = concept.search or {}
     tokens = found.get("tokens")
-    size = f" ({tokens:,} tokens)" if isinstance(tokens, int) else ""
+    told = [f"{tokens:,} tokens"] if isinstance(tokens, int) else []
+    bound = found.get("upper_per_million")
+    if found.get("matches") == 0 and bound is not None:
+        told.append(f"no match allows up to {bound:.2g} per million")
+    size = f" ({'; '.join(told)})" if told else ""
     return f"{found['corpus']}{size}" if found.get("corpus") else "nothing"

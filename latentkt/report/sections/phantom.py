@@ -29,9 +29,9 @@ FALLBACK = (
     "understands nothing: its agreement with labels given by hand says how far the rates below can be read."
 )
 LIMITS = (
-    "That a corpus does not hold a concept does not show that it does not exist: what zero matches allow is in the "
-    "table of concepts. Rates under the convention `all` count a reply that never came to an answer as one that does "
-    "not abstain; `answered` leaves such replies out. Intervals count a seed and everything made of it once."
+    "That a corpus does not hold a concept does not show that it does not exist: how frequent it may still be is in "
+    "the table of concepts. Rates count a reply that never came to an answer as one that does not abstain; those called "
+    "answered leave such replies out. Intervals count a seed and everything made of it once."
 )
 
 
@@ -199,6 +199,8 @@ def _completion(run: Run) -> Grid | None:
         "failed": "failed", "completion_pct": "came to an answer", "rate_all_pct": "rate, all",
         "rate_answered_pct": "rate, answered", "rate_finished_pct": "rate, finished", "rate_cut_pct": "rate, cut",
     }  # fmt: skip
+    silent = [name for name in ("cut_thinking", "untold", "failed") if not table[name].any()]
+    columns = {name: heading for name, heading in columns.items() if name not in silent}
     rows = tuple(tuple(_text(row[name]) for name in columns) for row in table.to_dict("records"))
     return Grid(
         tuple(columns.values()),

@@ -84,13 +84,16 @@ def _probe(target: str, mine: pd.DataFrame) -> Finding:
         f"after layer {best['layer']:.0f} with {100 * best['score']:.0f} % [{100 * best['low']:.0f}, "
         f"{100 * best['high']:.0f}]"
     )
-    half = evidence >= len(inner) / 2
+    # In some layers only: neither found nor absent.
+    verdict_of_all = True if evidence >= len(inner) / 2 else None if evidence else False
     verdict = (
         f"more than subwords and embeddings give away in {evidence} of {plural(len(inner), 'layer')}"
         if evidence
         else "in no layer more than subwords and embeddings give away"
     )
-    return Finding(f"{_name(target).capitalize()}{headline}: a probe tells {numbers}. It reads {verdict}.", found=half)
+    return Finding(
+        f"{_name(target).capitalize()}{headline}: a probe tells {numbers}. It reads {verdict}.", found=verdict_of_all
+    )
 
 
 def _balance(run: Run) -> list[Block]:
@@ -165,7 +168,8 @@ def _denial(run: Run) -> list[Finding]:
         Finding(
             f"Asked whether they exist, its log-odds of No over Yes tell made from real concepts with an area of "
             f"{area['value']:.2f} [{area['low']:.2f}, {area['high']:.2f}] ({plural(int(area['n']), 'concept')}): "
-            f"{verdict if apart else 'not distinguishable from chance'}.",
+            f"{verdict if apart else 'not distinguishable from chance'}. These concepts are not matched: length and "
+            "frequency of their words may have a part in it.",
             found=bool(apart),
         )
     ]
