@@ -30,8 +30,8 @@ FALLBACK = (
 )
 LIMITS = (
     "That a corpus does not hold a concept does not show that it does not exist: how frequent it may still be is in "
-    "the table of concepts. Rates count a reply that never came to an answer as one that does not abstain; those called "
-    "answered leave such replies out. Intervals count a seed and everything made of it once."
+    "the table of concepts. Rates count a reply that never came to an answer as one that does not abstain; those "
+    "called answered leave such replies out. Intervals count a seed and everything made of it once."
 )
 
 
