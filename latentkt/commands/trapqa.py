@@ -1,18 +1,19 @@
-"""`latentkt trapqa`: ask a model trap items, read logs of hosted models, write the page of what was answered."""
+"""`latentkt trapqa`: make trap items, ask a model, read logs of hosted models, write the page of what was answered."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from latentkt.commands import trapqa_analyse
+from latentkt.commands import trapqa_analyse, trapqa_build
 
 _CONDITIONS = ("names", "profiles", "neutral", "probes", "real_life")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add `run`, `from-log`, `report` and `analyse`."""
+    """Add the stages of construction, `run`, `from-log`, `report` and `analyse`."""
     actions = parser.add_subparsers(dest="action", required=True)
+    trapqa_build.configure(actions)
     _configure_run(actions.add_parser("run", help="ask a model on this machine and write records"))
     log = actions.add_parser("from-log", help="make records of logs of inspect-ai")
     log.add_argument("logs", nargs="+", metavar="LOG", help="logs of `inspect eval latentkt/trapqa_…`")
@@ -65,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     """Do it and print what was done."""
     if args.action == "analyse":
         return trapqa_analyse.run(args)
+    if args.action in trapqa_build.RUN:
+        return trapqa_build.RUN[args.action](args)
     print("\n".join({"run": _run, "from-log": _from_log, "report": _report}[args.action](args)))
     return 0
 

@@ -29,6 +29,7 @@ _HOME = {
     "direction_of_probe": "directions",
     "dose_response": "explicitness",
     "edit_along": "steering",
+    "edited": "engines.edited",
     "effects_against_placebo": "effects",
     "engine_of": "engines",
     "facts_known": "probes",

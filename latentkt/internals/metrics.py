@@ -106,9 +106,7 @@ class Scorer:
         picks = [target[differ] for target in self.branches.targets()]
         rows = torch.stack([resid[:, reader] for reader, _ in picks], 1)
         logits = unembed_columns(handle, rows, [token for _, token in picks])
-        first = (logits[:, 0, 0] - logits[:, 1, 1]).double()
-        if picks[0][0] != picks[1][0]:  # after unlike beginnings the normalisers differ: the whole vocabulary is needed
-            return self.from_logits(handle.unembed(resid))
+        first = (logits[:, 0, 0] - logits[:, 1, 1]).double()  # both stand behind the same tokens: one normaliser
         return [AnswerScore(value, float("nan"), float("nan"), value) for value in first.tolist()]
 
 

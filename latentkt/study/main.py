@@ -164,11 +164,16 @@ def _estimate(
 
 
 def _keep_items(run: RunWriter, items: ItemSet) -> None:
-    """The items stand beside the tables, so that a run can be read without the file that it came from."""
+    """The items stand beside the tables, and how they were made, so that a run can be read without their file."""
     import json
 
     lines = [json.dumps(item.to_dict(), ensure_ascii=False) for item in items]
     run.write_file("items.jsonl", "\n".join(lines) + "\n")
+    if items.path is not None:
+        from latentkt.trapqa.build import construction_tables
+
+        for name, table in construction_tables(items.path, items.sha256).items():
+            run.save(name, table)
 
 
 def _run_stage(run: RunWriter, stage: Stage, pool: Pool, bar: Bar) -> None:
@@ -203,7 +208,7 @@ def _gather_effects(run: RunWriter) -> None:
 
 def _gather_verdicts(run: RunWriter, items: ItemSet) -> None:
     """A verdict for every item that was asked, from what the stages have measured."""
-    names = ("answers", "lens", "patch", "placebo_draws", "donors_skipped")
+    names = ("answers", "lens", "patch", "constraint_patch", "placebo_draws", "donors_skipped")
     for name, table in verdicts({name: run.read(name) for name in names}, list(items)).items():
         run.save(name, table)
 

@@ -38,7 +38,7 @@ class Preset:
 
 
 PRESETS = {
-    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, probe_step=3),
+    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, probe_step=5),
     "full": Preset("full", per_kind=None, both_orders=True, closely=None, probe_step=1),
 }
 

@@ -10,6 +10,7 @@ import torch
 
 from latentkt.errors import InputError, RunError
 from latentkt.internals import answer_lens, patch, patch_positions, patch_roles
+from latentkt.internals.checks import Identities
 from latentkt.internals.engines import engine_of
 from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
@@ -184,6 +185,18 @@ def test_a_users_metric_is_used_and_its_shape_checked():
         patch_roles(handle, [pair], metric=lambda logits: logits.sum())
 
 
+def test_the_first_differing_token_of_answers_that_begin_alike():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle, correct=" is it", shortcut=" is an")
+    at = pair.answers.first_difference
+    assert at == 2
+    fast, slow = (patch_roles(handle, [pair], engine=engine, metric="first_token") for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast["patched_value"], slow["patched_value"], atol=1e-4)
+    logp = handle.logits(torch.tensor([[*pair.base.ids, *pair.answers.correct_ids[:at]]]))[0, -1].log_softmax(-1)
+    truth = float(logp[pair.answers.correct_ids[at]] - logp[pair.answers.shortcut_ids[at]])
+    assert fast["base_value"].iloc[0] == pytest.approx(truth, abs=1e-4)
+
+
 def test_sources_other_than_the_source_run():
     handle = tiny_handle("llama")
     engine = engine_of(handle)
@@ -239,6 +252,28 @@ def test_a_broken_identity_is_an_error():
     engine.sweep = wrong
     with pytest.raises(RunError, match="does not reproduce the source"):
         patch_roles(engine, [tiny_pair(handle)])
+
+
+def test_the_identities_are_a_patch_of_the_last_token_by_itself_and_of_all_embeddings():
+    handle = tiny_handle("llama")
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    own, whole = Identities.of(engine, pair, ("z",), (0, 1, 2), scorer_of(pair, pair.base.ids)).cells
+    last = len(pair.base.ids) - 1
+    assert (own[0].site, own[0].layer, own[0].positions) == ("z", 1, (last,))
+    torch.testing.assert_close(own[0].values, engine.values(pair.base.ids, [("z", 1)])["z", 1][[last]])
+    assert (whole[0].site, whole[0].layer) == ("resid_pre", 0)
+    assert whole[0].positions == tuple(range(pair.alignment.first_difference, last + 1))
+
+
+def test_a_pattern_over_other_keys_cannot_be_put_in():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    longer = tiny_pair(handle, base_text="The chemist of note did not win\nA:")
+    options = {"sites": ("pattern",), "where": ("constraint",), "layers": [1], "heads": True, "check": False}
+    table = patch(handle, [pair], source=Donor({pair.name: longer.base}), **options)
+    assert table["effect"].isna().all() and len(table) == handle.n_heads
+    same = patch(handle, [pair], source=Donor({pair.name: pair.source}), **options)
+    assert same["effect"].notna().all()
 
 
 def test_bad_requests_are_refused_before_work():

@@ -27,6 +27,7 @@ SECTIONS: tuple[str, ...] = (
     "verdict",
     "explicitness",
     "join",
+    "construction",
     "synthetic",
     "synthetic_inside",
     "trapqa",
@@ -35,7 +36,16 @@ SECTIONS: tuple[str, ...] = (
     "phantom_inside",
 )
 ELSEWHERE = frozenset(
-    {"explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables", "phantom", "phantom_inside"}
+    {
+        "construction",
+        "explicitness",
+        "phantom",
+        "phantom_inside",
+        "synthetic",
+        "synthetic_inside",
+        "trapqa",
+        "trapqa_tables",
+    }
 )
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
