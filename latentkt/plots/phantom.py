@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentkt.plots.columns import require
-from latentkt.plots.series import band, caption_of, layer_axis, legend_above, reference_line
+from latentkt.plots.series import band, caption_of, dot_across, layer_axis, legend_above, reference_line, with_bar
 from latentkt.plots.style import (
     BLUE,
     GREEN,
@@ -25,7 +25,6 @@ from latentkt.plots.style import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
@@ -80,7 +79,7 @@ def phantom_rates(rates: pd.DataFrame, *, setting: str | None = None, caption: s
         label, drawn = EXISTENCE[existence]
         for row in mine[mine["existence"] == existence].to_dict("records"):
             y = properties.index(row["property"]) + 0.2 * (number - (len(shown) - 1) / 2)
-            _bar_across(axes, y, row, "rate_pct", drawn, label if row["property"] == properties[0] else None)
+            dot_across(axes, y, row, "rate_pct", drawn, label if row["property"] == properties[0] else None)
     axes.set_yticks(np.arange(len(properties)), properties, fontsize=8)
     axes.set_ylim(len(properties) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
@@ -115,7 +114,7 @@ def phantom_selectivity(selectivity: pd.DataFrame, *, caption: str = "") -> Figu
     axes.plot([0, 100], [0, 100], color=GREY, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
     for number, row in enumerate(rows.to_dict("records")):
         drawn = look(str(row["setting"]), number)
-        (x, x_error), (y, y_error) = (_with_bar(row, name) for name in ("common_pct", "phantom_pct"))
+        (x, x_error), (y, y_error) = (with_bar(row, name) for name in ("common_pct", "phantom_pct"))
         axes.errorbar(
             x,
             y,
@@ -300,25 +299,3 @@ def phantom_steering(steering: pd.DataFrame, *, caption: str = "") -> Figure:
 def _of_setting(table: pd.DataFrame, name: str, setting: str | None) -> pd.DataFrame:
     require(table, name)
     return table[table["setting"] == (setting or table["setting"].iloc[0])]
-
-
-def _with_bar(row: dict[Any, Any], key: str) -> tuple[float, list[list[float]]]:
-    """A value, and how far the ends of its interval lie from it."""
-    value, low, high = (float(row[f"{key}{end}"]) for end in ("", "_low", "_high"))
-    return value, [[value - low], [high - value]]
-
-
-def _bar_across(axes: Axes, y: float, row: dict[Any, Any], key: str, drawn: Look, label: str | None) -> None:
-    value, error = _with_bar(row, key)
-    axes.errorbar(
-        value,
-        y,
-        xerr=error,
-        color=drawn.color,
-        marker=drawn.marker,
-        markersize=5,
-        capsize=2,
-        linestyle="none",
-        label=label,
-        zorder=3,
-    )
