@@ -33,6 +33,18 @@ every run of that item, its control included.
 `phantom_…`: the tables of `latentkt.phantom.analysis` and `latentkt.phantom.inside`; rates in percent with `…_low` and
     `…_high`. `phantom_probe` holds shares from 0 to 1, one row a contrast and layer; `phantom_steering` one row a
     concept, direction and dose, `change` in nats.
+`predictions`: one row a cell or edge; tables `atp` and `edges`.
+    `item`, `family`, `method` (atp, ig, eap, eap_ig), `predicted`, `exact` (nats; NaN where not run), `is_top`.
+
+`atp_check`: one row a pair and method, from `latentkt.internals.verification`.
+    `item`, `family`, `method`, `n_cells`, `n_sampled`, `rank_correlation`, `slope`, `misses`, `missed_share_high`.
+
+`knockout`: one row a prompt, edge, layer and head.
+    `item`, `family`, `which`, `from_role` (is read), `to_role` (reads), `layer`, `window`, `head` (−1: all), `effect`
+    (nats; cut − plain).
+
+`faithfulness`: one row a pair, ranking, curve and point.
+    `item`, `family`, `direction`, `of`, `ranking`, `ablation`, `curve`, `n_all`, `share`, `faithfulness`, `area`.
 
 `skipped`: one row a thing left out.
     `item`, `stage`, `reason`.
@@ -80,6 +92,16 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "phantom_denial": ("measure", "scope", "layer", "value", "low", "high", "n"),
     "phantom_steering": ("concept_id", "direction", "layer", "dose", "change"),
     "phantom_steering_summary": ("direction", "layer", "slope", "slope_low", "slope_high", "n", "placebo_largest"),
+    "predictions": ("item", "family", "method", "predicted", "exact", "is_top"),
+    "atp_check": (
+        *("item", "family", "method", "n_cells", "n_sampled", "rank_correlation", "slope", "misses"),
+        "missed_share_high",
+    ),
+    "knockout": ("item", "family", "which", "from_role", "to_role", "layer", "window", "head", "effect"),
+    "faithfulness": (
+        *("item", "family", "direction", "of", "ranking", "ablation", "curve", "n_all", "share", "faithfulness"),
+        "area",
+    ),
     "skipped": ("item", "stage", "reason"),
     "trapqa_table1": ("setting", "names_rate_pct", "names_n", "profiles_rate_pct", "profiles_n"),
     "trapqa_table4": ("setting", "both_wrong_rate_pct", "one_wrong_rate_pct", "neither_wrong_rate_pct"),

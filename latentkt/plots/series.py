@@ -100,18 +100,19 @@ def caption_of(units: str, given: str, *sentences: str) -> str:
     return " ".join(f"{part.rstrip('.')}." for part in (first, *sentences) if part)
 
 
-def legend_above(figure: Figure, axes: Axes) -> None:
+def legend_above(figure: Figure, axes: Axes, *, columns: int = 4) -> None:
     """One legend for all panels, between title and panels, where no data are."""
     handles, labels = axes.get_legend_handles_labels()
-    # An empty second line of the title makes the layout keep the room that the legend takes.
-    figure.suptitle(f"{figure.get_suptitle()}\n ", **TITLE)
+    # Empty lines below the title make the layout keep the room that the legend takes.
+    lines = -(-len(labels) // columns)
+    figure.suptitle(figure.get_suptitle() + "\n " * max(1, lines), **TITLE)
     below_title = 1 - 0.19 / figure.get_figheight()
     figure.legend(
         handles,
         labels,
         loc="upper left",
         bbox_to_anchor=(0.0, below_title),
-        ncols=4,
+        ncols=columns,
         columnspacing=1.2,
         handlelength=2.2,
         borderaxespad=0.2,

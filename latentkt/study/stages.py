@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from latentkt.study import inside, presets, reading, work
+from latentkt.study import gradients, inside, presets, reading, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +101,14 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
             per_cell_layer=0.4,
         ),
         Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, inside.tokens, per_cell_layer=8.0),
+        Stage(
+            "gradients",
+            ("atp", "faithfulness", "knockout", "gradients_skipped"),
+            singly,
+            gradients.gradients,
+            per_cell=90.0 if preset.both_orders else 15.0,
+        ),
+        Stage("edges", ("edges", "edges_skipped"), singly[: preset.edges], gradients.edges, per_cell=12.0),
         Stage("probes", ("probe", "probe_layers", "probe_skipped"), (None,), reading.probes, needs=("activations",)),
         Stage(
             "donors",

@@ -101,7 +101,11 @@ def test_inside_the_networks(smoke, tmp_path):
     from latentkt.synthetic import run_inside
 
     run = run_inside(smoke, out=tmp_path / "inside", number=4)
-    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe", "probe_layers", "verdict"}
+    read = {"probe_layers", "verdict", "atp", "edges", "knockout", "faithfulness"}
+    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe", *read}
+    assert run.tables["faithfulness"]["none_error"].abs().max() < 1e-4
+    assert run.tables["knockout"]["no_cut_error"].abs().max() < 1e-4 and run.tables["knockout"]["effect"].notna().all()
+    assert run.tables["atp"]["exact"].notna().sum() > 0 and run.tables["edges"]["n_edges"].nunique() == 1
     lens = run.tables["lens"]
     assert set(lens["kind"]) == {"independent", "cooccurring"} and set(lens["layer"]) == {-1, 0, 1}
     assert lens.loc[lens["layer"] == 1, "kl_to_final"].abs().max() < 1e-6

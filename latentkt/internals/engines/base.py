@@ -208,7 +208,8 @@ def gradients(
     Raises:
         InputError: `grad_of` does not give one number, or a captured value has no part in it.
     """
-    target = grad_of(logits)
+    with torch.enable_grad():  # whatever the caller's mode is
+        target = grad_of(logits)
     if target.numel() != 1:
         raise InputError("grad_of must give one number", expected="a tensor of one element", found=list(target.shape))
     found = torch.autograd.grad(target.reshape(()), list(activations.values()), allow_unused=True)
