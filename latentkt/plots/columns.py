@@ -33,6 +33,7 @@ every run of that item, its control included.
 `phantom_…`: the tables of `latentkt.phantom.analysis` and `latentkt.phantom.inside`; rates in percent with `…_low` and
     `…_high`. `phantom_probe` holds shares from 0 to 1, one row a contrast and layer; `phantom_steering` one row a
     concept, direction and dose, `change` in nats.
+
 `predictions`: one row a cell or edge; tables `atp` and `edges`.
     `item`, `family`, `method` (atp, ig, eap, eap_ig), `predicted`, `exact` (nats; NaN where not run), `is_top`.
 
