@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from latentkt.plots.join import dominance_scatter
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
+    from latentkt.plots.phantom import (
+        phantom_abstention,
+        phantom_kinds,
+        phantom_probe,
+        phantom_rates,
+        phantom_selectivity,
+        phantom_steering,
+    )
     from latentkt.plots.placebo import effects_by_role
     from latentkt.plots.predictions import predicted_against_exact
     from latentkt.plots.probes import probe_by_layer
@@ -60,6 +68,12 @@ _HOME = {
     "layer_by_token": "tokens",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
+    "phantom_abstention": "phantom",
+    "phantom_kinds": "phantom",
+    "phantom_probe": "phantom",
+    "phantom_rates": "phantom",
+    "phantom_selectivity": "phantom",
+    "phantom_steering": "phantom",
     "position_bias": "accuracy",
     "predicted_against_exact": "predictions",
     "probe_by_layer": "probes",
@@ -100,6 +114,12 @@ __all__ = [
     "layer_by_token",
     "lens_trajectory",
     "patch_by_role",
+    "phantom_abstention",
+    "phantom_kinds",
+    "phantom_probe",
+    "phantom_rates",
+    "phantom_selectivity",
+    "phantom_steering",
     "position_bias",
     "predicted_against_exact",
     "probe_by_layer",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from latentkt.plots.style import GREY, TITLE, Look
 
@@ -11,7 +12,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["band", "caption_of", "layer_axis", "legend_above", "point", "reference_line"]
+__all__ = [
+    "band",
+    "caption_of",
+    "dot_across",
+    "layer_axis",
+    "legend_above",
+    "point",
+    "reference_line",
+    "with_bar",
+]
 
 
 def band(axes: Axes, x: pd.Series, table: pd.DataFrame, appearance: Look, *, label: str) -> None:
@@ -35,6 +45,31 @@ def point(
         marker=appearance.marker,
         markersize=6.5,
         capsize=3,
+        linestyle="none",
+        label=label,
+        zorder=3,
+    )
+
+
+def with_bar(row: Mapping[Any, Any], key: str) -> tuple[float, list[list[float]]]:
+    """A value of a table's row, and how far the ends of its interval (`…_low`, `…_high`) lie from it."""
+    value, low, high = (float(row[f"{key}{end}"]) for end in ("", "_low", "_high"))
+    return value, [[value - low], [high - value]]
+
+
+def dot_across(
+    axes: Axes, y: float, row: Mapping[Any, Any], key: str, appearance: Look, label: str | None = None
+) -> None:  # fmt: skip
+    """A marker with the bar of its interval, lying on its side at height `y`."""
+    value, error = with_bar(row, key)
+    axes.errorbar(
+        value,
+        y,
+        xerr=error,
+        color=appearance.color,
+        marker=appearance.marker,
+        markersize=5,
+        capsize=2,
         linestyle="none",
         label=label,
         zorder=3,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -186,3 +187,9 @@ def test_the_corpus_command(tmp_path, capsys):
 def test_json_of_the_summary_has_no_nan(smoke):
     json.loads((smoke.path / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(name))
     assert isinstance(smoke.tables["fits"], pd.DataFrame)
+
+
+def test_a_sweep_promises_nothing():
+    """Its worlds are not the preset's, so the preset's promises are not held against them."""
+    sweep = SimpleNamespace(identity={"preset": "small"}, has=lambda name: name == "sweep")
+    assert check_run(sweep) == []
