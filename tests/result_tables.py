@@ -163,7 +163,7 @@ def steer() -> pd.DataFrame:
     rows = []
     ways = [("add", -1.0), ("add", 1.0), ("remove", 1.0), ("interchange", 1.0)]
     controls = ["", "arbitrary labels", "read", "unread", *(f"random {n}" for n in range(5))]
-    place = {"site": "resid_post", "layer": 6, "role": "last", "direction": "answer_side", "order": "correct_first"}
+    place = {"site": "resid_post", "layer": 6, "role": "last", "axis": "answer_side", "order": "correct_first"}
     for item, (how, strength), control in product(items(1).to_dict("records"), ways, controls):
         size = 1.5 * strength if control in ("", "read") else 0.1
         for model in ("trained", "random weights"):

@@ -2,10 +2,10 @@
 
     python experiments/benchmarks/probes.py [KIND …]
 
-One thread, process CPU time, activations in memory. First the whole sweep under the split `selectivity`, with the choice
-of the penalty inside each fold; then, on one layer and with the same folds and strengths, scikit-learn's own pipeline
-(`StandardScaler`, the estimator, `GridSearchCV`), task and control one after the other: the ratio says what sharing the
-folds' common part saves.
+One thread, process CPU time, activations in memory. First the whole sweep under the split `selectivity`, with the
+choice of the penalty inside each fold; then, on one layer and with the same folds and strengths, scikit-learn's own
+pipeline (`StandardScaler`, the estimator, `GridSearchCV`), task and control one after the other: the ratio says what
+sharing the folds' common part saves.
 """
 
 from __future__ import annotations

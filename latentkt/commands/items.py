@@ -42,7 +42,7 @@ def _levels(args: argparse.Namespace) -> int:
 
     found = import_levels(args.file, source=args.source)
     save_items(found.items, args.out)
-    by_level = Counter(item.level for item in found.items)
+    by_level = Counter(item.level or 0 for item in found.items)
     print(f"{args.out}: {len(found.items)} items; level " + ", ".join(f"{n}: {by_level[n]}" for n in sorted(by_level)))
     print(f"left out: {len(found.skipped) or 'none'}")
     for row in found.skipped:

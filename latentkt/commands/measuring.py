@@ -24,10 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="the first N items only")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
+    parser.add_argument("--memory-mb", type=float, metavar="MB", help="working memory of a sweep; default: 600")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
 
 
 def options_of(args: argparse.Namespace) -> dict[str, Any]:
     """The shared arguments as keyword arguments of the library's functions."""
-    names = ("items", "orders", "template", "system", "limit", "engine", "device", "dtype", "resume")
+    names = ("items", "orders", "template", "system", "limit", "engine", "device", "dtype", "memory_mb", "resume")
     return {**{name: getattr(args, name) for name in names}, "command": args.command_line}

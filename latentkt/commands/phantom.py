@@ -15,6 +15,10 @@ ACTIONS: dict[str, str] = {
     "make": "make concepts that do not exist from seeds that do",
     "verify": "search a corpus for concepts: what it holds is dropped, or sorted by frequency where it is real",
     "sample": "draw a stratified subset, and real concepts to hold against it",
+    "ask": "ask a model about concepts, or read the logs of hosted ones",
+    "judge": "decide which answers abstain: by a judge model, or by a phrase list",
+    "analyse": "every table of judged answers, and the report",
+    "probe": "read from a model's activations whether a concept exists, and push it",
 }
 
 

@@ -26,8 +26,7 @@ def run(args: argparse.Namespace) -> int:
     path = verdict_items(args.model, args.out, **chosen, **options_of(args))
     run = load_run(path)
     if run.has("verdict"):
-        counts = run.tables["verdict"].groupby(["answer", "constraint"]).size()
-        for (answer, constraint), number in counts.items():
-            print(f"{number:>4}  {answer}; constraint {constraint}")
+        for row in run.tables["verdict"].value_counts(["answer", "constraint"]).reset_index().to_dict("records"):
+            print(f"{row['count']:>4}  {row['answer']}; constraint {row['constraint']}")
     print(path)
     return 0

@@ -27,6 +27,7 @@ _HOME = {
     "load_patterns": "patterns",
     "log_prior_ratio": "priors",
     "path_name": "patterns",
+    "read_texts": "texts",
     "estimate_priors": "priors",
     "split_path": "patterns",
 }

@@ -19,7 +19,7 @@ from latentkt.corpus.shards import HUB, Shard, open_shard
 from latentkt.corpus.tally import cluster_hash
 from latentkt.errors import DataError, MissingExtraError
 
-__all__ = ["first_record", "read_shard"]
+__all__ = ["first_record", "iterate_records", "read_shard"]
 
 BATCH_BYTES = 4_000_000
 _Record = tuple[int, Mapping[str, Any], int]  # line or row from 1, fields, stored bytes read so far
@@ -56,7 +56,7 @@ def read_shard(
     texts: list[str] = []
     clusters: list[int] = []
     size = done = 0
-    with closing(_records(shard, fields, skipped)) as records:
+    with closing(iterate_records(shard, fields, skipped)) as records:
         for line, record, done in records:
             text = usable_text(shard, line, fields, record, skipped)
             if text is None:
@@ -73,7 +73,7 @@ def read_shard(
 
 def first_record(shard: Shard) -> Mapping[str, Any] | None:
     """The first good record of a shard, None if there is none."""
-    with closing(_records(shard, None, Skipped())) as records:
+    with closing(iterate_records(shard, None, Skipped())) as records:
         return next((record for _, record, _ in records), None)
 
 
@@ -95,7 +95,10 @@ def _text_file(shard: Shard, fields: Fields, matching: Matching, kernel: Kernel,
     return Batch(make_buffer([text], matching, kernel), np.array([cluster_hash(cluster)], np.uint64), done)
 
 
-def _records(shard: Shard, fields: Fields | None, skipped: Skipped) -> Generator[_Record, None, None]:
+def iterate_records(
+    shard: Shard, fields: Fields | None, skipped: Skipped
+) -> Generator[_Record, None, None]:  # fmt: skip
+    """Records of a shard that is no plain text, with line or row from 1 and the stored bytes read so far."""
     if shard.format == "parquet":
         return _parquet_records(shard, fields)
     return _hub_records(shard) if shard.format == "hub" else _json_records(shard, skipped)

@@ -6,7 +6,7 @@ needs two columns of the unembedding and no more), or a user's function of the l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-    from latentkt.models import ModelHandle, Pair
+    from latentkt.models import AnswerSet, ModelHandle, Pair
 
-__all__ = ["AnswerScore", "Scorer", "metric_name", "scorer_of"]
+__all__ = ["AnswerScore", "Scorer", "metric_name", "scorer_for", "scorer_of"]
 
 Metric = Callable[["Tensor"], "Tensor"]
 
@@ -70,6 +70,10 @@ class Scorer:
 
     def from_logits(self, logits: Float[Tensor, "variant reader vocab"]) -> list[AnswerScore]:
         """Scores from the logits of the readers of `branches`."""
+        return [AnswerScore(*row) for row in self.numbers(logits).tolist()]
+
+    def numbers(self, logits: Float[Tensor, "variant reader vocab"]) -> Float[Tensor, "variant 4"]:
+        """The fields of `AnswerScore` as a tensor; gradients pass through."""
         logp = logits.float().log_softmax(-1)
         picks = [torch.as_tensor(list(target), device=logp.device) for target in self.branches.targets()]
         differ = self.branches.first_difference
@@ -90,7 +94,12 @@ class Scorer:
                     expected=f"[{len(first)}]: one number for each row of logits [batch, vocab]",
                     found=list(value.shape),
                 )
-        return [AnswerScore(*row) for row in torch.stack([value, *sums, first], -1).tolist()]
+            if logits.requires_grad and not value.requires_grad:
+                raise InputError(
+                    f"metric {metric_name(self.metric)!r} has no gradient",
+                    expected="a function of the logits made of torch operations that can be differentiated",
+                )
+        return torch.stack([value, *sums, first], -1)
 
     def from_resid(self, handle: ModelHandle, resid: Float[Tensor, "variant reader d_model"]) -> list[AnswerScore]:
         """Scores from the last block's output at the readers."""
@@ -106,9 +115,7 @@ class Scorer:
         picks = [target[differ] for target in self.branches.targets()]
         rows = torch.stack([resid[:, reader] for reader, _ in picks], 1)
         logits = unembed_columns(handle, rows, [token for _, token in picks])
-        first = (logits[:, 0, 0] - logits[:, 1, 1]).double()
-        if picks[0][0] != picks[1][0]:  # after unlike beginnings the normalisers differ: the whole vocabulary is needed
-            return self.from_logits(handle.unembed(resid))
+        first = (logits[:, 0, 0] - logits[:, 1, 1]).double()  # both stand behind the same tokens: one normaliser
         return [AnswerScore(value, float("nan"), float("nan"), value) for value in first.tolist()]
 
 
@@ -141,11 +148,25 @@ def scorer_of(pair: Pair, prompt: tuple[int, ...], metric: str | Metric | None =
     Raises:
         InputError: The metric's name is unknown.
     """
-    chosen = metric or pair.metric or "log_odds"
-    answers = (tuple(pair.answers.correct_ids), tuple(pair.answers.shortcut_ids))
+    return scorer_for(prompt, pair.answers, metric or pair.metric)
+
+
+def scorer_for(prompt: Sequence[int], answers: AnswerSet, metric: str | Metric | None = None) -> Scorer:
+    """The scorer of two answers after a prompt.
+
+    Args:
+        prompt: Token ids.
+        answers: The answers.
+        metric: As in `scorer_of`; the answer log-odds where it is None.
+
+    Raises:
+        InputError: The metric's name is unknown.
+    """
+    chosen = metric or "log_odds"
+    both = (tuple(answers.correct_ids), tuple(answers.shortcut_ids))
     if isinstance(chosen, str) and chosen not in ("log_odds", "first_token"):
         raise InputError("unknown metric", expected="log_odds, first_token or a function of logits", found=chosen)
     if chosen == "first_token" or callable(chosen):  # neither reads anything behind the first difference
-        stop = pair.answers.first_difference + 1
-        answers = (answers[0][:stop], answers[1][:stop])
-    return Scorer(Branches(tuple(prompt), answers), chosen)
+        stop = answers.first_difference + 1
+        both = (both[0][:stop], both[1][:stop])
+    return Scorer(Branches(tuple(prompt), both), chosen)

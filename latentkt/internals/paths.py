@@ -18,7 +18,7 @@ import torch
 
 from latentkt.errors import InputError
 from latentkt.internals.engines import engine_of
-from latentkt.internals.engines.base import Edit, Engine, Patch, Replace, SiteKey
+from latentkt.internals.engines.base import Cell, Edit, Engine, Patch, Replace, SiteKey
 from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name, scorer_of
 from latentkt.internals.places import Place, role_positions
 from latentkt.models.devices import naming_out_of_memory
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle, Pair
 
-__all__ = ["LOGITS", "Node", "path_patch"]
+__all__ = ["LOGITS", "Node", "Wires", "path_patch"]
 
-SENDERS = ("z", "attn_out", "mlp_out")
+SENDERS = ("resid_pre", "z", "attn_out", "mlp_out")
 RECEIVERS = ("q", "k", "v", "mlp_out")
 
 
@@ -41,8 +41,8 @@ class Node(NamedTuple):
     """One part of the network.
 
     Attributes:
-        site: A sender is `z`, `attn_out` or `mlp_out`; a receiver `q`, `k`, `v`, `mlp_out` (its input is what
-            changes), or `logits`.
+        site: A sender is `z`, `attn_out`, `mlp_out` or the embedding (`resid_pre` of layer 0); a receiver `q`, `k`,
+            `v`, `mlp_out` (its input is what changes), or `logits`.
         layer: Its layer.
         head: A head of z, q, k (n_kv heads) or v; None for all.
     """
@@ -118,10 +118,13 @@ def path_patch(
             raise InputError(f"the answers of pair {pair.name!r} begin alike", expected="other first tokens for LOGITS")
         scorer, place = scorer_of(pair, pair.base.ids, metric), role_positions(pair, role)
         base = runner.score(scorer)
-        wires = _Wires(runner, pair, place, senders, receivers)
+        wires = Wires(runner, pair, place, senders, receivers)
         for sender in senders:
             kept = wires.send(sender, norm=norm, others=others)
-            patched = wires.direct(scorer, kept, norm) if LOGITS in receivers else wires.receive(scorer, kept)
+            if LOGITS in receivers:
+                patched = wires.direct(scorer, kept, norm)
+            else:
+                patched = runner.sweep(scorer, [wires.cell(kept, receivers)])[0]
             rows.append(
                 {
                     "pair": pair.name,
@@ -146,6 +149,8 @@ def _refuse(engine: Engine, senders: Sequence[Node], receivers: Sequence[Node], 
         if node.site not in SENDERS:
             raise InputError(f"site {node.site!r} cannot send", expected=", ".join(SENDERS))
         engine.handle.arch.site(node.site, node.layer)
+        if node.site == "resid_pre" and node.layer:
+            raise InputError(f"{node.name} cannot send: it is a sum of parts", expected="resid_pre of layer 0")
     inside = [node for node in receivers if node != LOGITS]
     for node in inside:
         if node.site not in RECEIVERS:
@@ -162,29 +167,46 @@ def _refuse(engine: Engine, senders: Sequence[Node], receivers: Sequence[Node], 
 
 def _behind(sender: Node, receiver: Node) -> bool:
     """Whether a receiver reads what a sender wrote."""
-    if receiver.layer != sender.layer:
-        return receiver.layer > sender.layer
+    if receiver.layer != sender.layer or sender.site == "resid_pre":
+        return receiver.layer >= sender.layer
     return sender.site in ("z", "attn_out") and receiver.site == "mlp_out"
 
 
-class _Wires:
-    """The base run's values, the source's, and both runs of a sender."""
+class Wires:
+    """The base run's values, the source's, and both runs of a sender.
+
+    Args:
+        engine: What runs the model.
+        pair: The pair.
+        place: Tokens at which senders have the source's values.
+        senders: All that will be sent.
+        receivers: All that will receive.
+        known: Values of the base and the source run by (site, layer), where they have been run already.
+    """
 
     def __init__(
-        self, engine: Engine, pair: Pair, place: Place, senders: Sequence[Node], receivers: Sequence[Node]
+        self,
+        engine: Engine,
+        pair: Pair,
+        place: Place,
+        senders: Sequence[Node],
+        receivers: Sequence[Node],
+        *,
+        known: tuple[dict[SiteKey, Tensor], dict[SiteKey, Tensor]] | None = None,
     ) -> None:
         self._engine, self._pair, self._place, self._receivers = engine, pair, place, receivers
         n_layers = engine.handle.n_layers
         self._last: SiteKey = ("resid_post", n_layers - 1)
         outputs = [(site, layer) for site in ("attn_out", "mlp_out") for layer in range(n_layers)]
-        self._base = engine.values(pair.base.ids, [*outputs, self._last])
-        self._source = engine.values(pair.source.ids, [(node.site, node.layer) for node in senders])
+        held, sent = [*outputs, self._last], [(node.site, node.layer) for node in senders]
+        base, self._source = known or (engine.values(pair.base.ids, held), engine.values(pair.source.ids, sent))
+        self._base = {key: base[key] for key in held}
 
     def send(self, sender: Node, *, norm: str, others: str) -> dict[SiteKey, Tensor]:
         """What reaches the receivers when the sender has the source's value."""
         inside = {(node.site, node.layer) for node in self._receivers if node != LOGITS}
         if not inside or norm == "recomputed":
-            return self._run(sender, inside or {self._last}, others)
+            return self._run(sender, inside | ({self._last} if LOGITS in self._receivers else set()), others)
         read = {key: self._read(key) for key in inside}
         kept = self._run(sender, set(read.values()), others)
         return {key: self._through_frozen_norm(key, place, kept[place]) for key, place in read.items()}
@@ -227,15 +249,15 @@ class _Wires:
             self._engine.handle.run_blocks(torch.tensor([ids]))
         return kept[receiver]
 
-    def receive(self, scorer: Scorer, kept: dict[SiteKey, Tensor]) -> AnswerScore:
-        """Score the run in which the receivers have what was kept."""
+    def cell(self, kept: dict[SiteKey, Tensor], receivers: Sequence[Node]) -> Cell:
+        """The patch that gives receivers inside the network what was kept."""
         positions = tuple(range(len(self._pair.base.ids)))
         cell = []
-        for node in self._receivers:
+        for node in receivers:
             values = kept[node.site, node.layer][0]
             values = values if node.head is None else values[:, node.head]
             cell.append(Patch(node.site, node.layer, positions, values, node.head))
-        return self._engine.sweep(scorer, [tuple(cell)])[0]
+        return tuple(cell)
 
     def direct(self, scorer: Scorer, kept: dict[SiteKey, Tensor], norm: str) -> AnswerScore:
         """Score the read-out of what was kept at the last prompt token."""

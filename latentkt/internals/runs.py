@@ -57,7 +57,7 @@ def lens_items(model: str | ModelHandle, out: str | os.PathLike[str], *, tokens:
         out: Run directory to write; refused where it exists, unless `resume`.
         tokens: Also read every prompt token (table `lens_tokens`).
         **options: `items` (JSONL file; default the built-in set), `orders`, `template`, `system`, `limit`, `engine`,
-            `device`, `dtype`, `resume`.
+            `device`, `dtype`, `memory_mb`, `resume`.
 
     Returns:
         The run directory with the tables `lens` (see `answer_lens`), `lens_tokens` (see `token_lens`) and

@@ -17,16 +17,17 @@ import torch
 from latentkt.errors import InputError
 from latentkt.internals.directions import HOW, Direction, random_directions, read_and_unread
 from latentkt.internals.engines import engine_of
+from latentkt.internals.engines.base import Cell, Patch
 from latentkt.internals.generation import generate
-from latentkt.internals.patching import patch
-from latentkt.internals.places import Place, role_positions
-from latentkt.internals.sources import Fetched, Source
+from latentkt.internals.metrics import Metric, metric_name, scorer_of
+from latentkt.internals.places import role_positions
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
     from latentkt.internals.engines.base import Edit, Engine, SiteKey
+    from latentkt.internals.metrics import AnswerScore
     from latentkt.models import Encoded, ModelHandle, Pair
 
 __all__ = ["STRENGTHS", "edit_along", "steer", "steer_text"]
@@ -35,13 +36,14 @@ STRENGTHS = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Along(Source):
-    """The base run's own values, changed along a direction.
+class _Change:
+    """One change along a direction.
 
     Attributes:
         direction: The direction.
         how: `add`, `remove` or `interchange`.
         strength: See `Direction.change`.
+        control: Written to the table; empty for the direction itself.
         matched: Another direction, to whose change this one's is made equal in length.
         part: A projection that the change goes through; None for all of it.
     """
@@ -49,26 +51,13 @@ class _Along(Source):
     direction: Direction
     how: str
     strength: float
+    control: str = ""
     matched: Direction | None = None
     part: Tensor | None = None
-    kind = "along a direction"
 
-    def fetch(self, engine: Engine, pair: Pair, keys: Sequence[SiteKey]) -> Fetched:
-        """See `Source`."""
-        base = engine.values(pair.base.ids, keys)
-        source = engine.values(pair.source.ids, keys) if self.how == "interchange" else None
-
-        def at(key: SiteKey, place: Place) -> Tensor | None:
-            value = base[key][list(place.base)]
-            other = None if source is None else source[key][list(place.source)]
-            change = self.delta(value, other)
-            return None if change is None else value + change
-
-        return at
-
-    def delta(self, value: Tensor, other: Tensor | None) -> Tensor | None:
+    def delta(self, value: Tensor, source: Tensor) -> Tensor | None:
         """What is added; None where a control changes nothing and so cannot be given a length."""
-        options: dict[str, Any] = {"strength": self.strength, "source": other}
+        options: dict[str, Any] = {"strength": self.strength, "source": source}
         change = self.direction.change(value, self.how, **options)
         if self.matched is not None:
             wanted = self.matched.change(value, self.how, **options).norm(dim=-1, keepdim=True)
@@ -90,8 +79,9 @@ def steer(
     n_random: int = 5,
     controls: Mapping[str, Direction] | None = None,
     parts: bool = True,
+    share: float = 0.9,
     seed: int = 0,
-    metric: Any = None,
+    metric: str | Metric | None = None,
 ) -> pd.DataFrame:
     """Change base runs along a direction and measure what becomes of the answer, beside controls of equal length.
 
@@ -105,14 +95,17 @@ def steer(
         n_random: Random directions.
         controls: Further directions of the same site and layer, by name, such as one of arbitrary labels.
         parts: Also put in the parts of the change that the next weights read strongly, and the rest.
+        share: See `read_and_unread`; 1 for the exact row space and null space.
         seed: Seed of the random directions.
         metric: As in `patch`.
 
     Returns:
-        The columns of `patch` (`effect` in nats of log P(y*) − log P(y_s), changed − base), and `direction`, `how`,
-        `strength`, `control`: empty for the direction itself; `random 0`, …; the controls' names; `read` and `unread`
-        for the parts; `delta_norm`: mean length of the change over the tokens. A control that changes nothing (both
-        runs have the same coordinates on it) cannot be given a length: NaN.
+        One row a pair, role and change: `pair` and the pair's meta, `engine`, `metric`, `axis` (the direction's name),
+        `site`, `layer`, `role`, `n_positions`, `how`, `strength`, `control`: empty for the direction itself; `random
+        0`, …; the controls' names; `read` and `unread` for the parts; `delta_norm`: mean length of the change over the
+        tokens; `base_value`, `changed_value`, `effect` (nats of log P(y*) − log P(y_s), changed − base),
+        `first_token_effect`. A control that changes nothing (both runs have the same coordinates on it) cannot be
+        given a length: NaN.
 
     Raises:
         InputError: An unknown way, controls of another place, a shifted pair.
@@ -130,20 +123,23 @@ def steer(
         one.check_model(engine.handle)
     if not how or not set(how) <= set(HOW):
         raise InputError("ways to steer", expected=", ".join(HOW), found=list(how))
-    both = read_and_unread(engine.handle, direction) if parts else ()
-    tables = []
+    both = read_and_unread(engine.handle, direction, share=share) if parts else ()
+    changes = []
+    for way in how:
+        for strength in strengths if way == "add" else (1.0,):
+            changes.append(_Change(direction, way, strength))
+            changes += [_Change(one, way, strength, one.name, matched=direction) for one in others]
+            for name, part in zip(("read", "unread"), both, strict=False):
+                changes.append(_Change(direction, way, strength, name, part=part))
+    rows: list[dict[str, object]] = []
     for pair in pairs:
-        for way in how:
-            for strength in strengths if way == "add" else (1.0,):
-                sources = {"": _Along(direction, way, strength)}
-                sources |= {one.name: _Along(one, way, strength, matched=direction) for one in others}
-                for name, part in zip(("read", "unread"), both, strict=False):
-                    sources[name] = _Along(direction, way, strength, part=part)
-                for control, source in sources.items():
-                    table = _patched(engine, pair, source, where, metric)
-                    tables.append(table.assign(how=way, strength=strength, control=control))
-    made = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    return made.assign(direction=direction.name)
+        if pair.alignment.shifted and "interchange" in how and set(where) != {"last"}:
+            raise InputError(
+                f"pair {pair.name!r} is shifted: coordinates can be interchanged at the last token only",
+                fix="leave it out, or pass where=('last',)",
+            )
+        rows += _steered(engine, pair, changes, where, metric)
+    return pd.DataFrame(rows)
 
 
 def _named(controls: Mapping[str, Direction], direction: Direction) -> list[Direction]:
@@ -159,29 +155,42 @@ def _named(controls: Mapping[str, Direction], direction: Direction) -> list[Dire
     return [replace(one, name=name) for name, one in controls.items()]
 
 
-def _patched(engine: Engine, pair: Pair, source: _Along, where: Sequence[str], metric: Any) -> pd.DataFrame:
-    direction = source.direction
+def _steered(
+    engine: Engine, pair: Pair, changes: Sequence[_Change], where: Sequence[str], metric: str | Metric | None
+) -> list[dict[str, object]]:
+    """All changes of one pair in one sweep."""
+    direction = changes[0].direction
     key = (direction.site, direction.layer)
-    lengths: dict[str, float] = {}
-    fetched = source.fetch(engine, pair, [key])
+    scorer = scorer_of(pair, pair.base.ids, metric)
+    base = engine.score(scorer)
+    values, sources = (engine.values(run.ids, [key])[key] for run in (pair.base, pair.source))
+    cells: list[Cell] = []
+    rows: list[dict[str, object]] = []
     for role in where:
         place = role_positions(pair, role)
-        changed = fetched(key, place) if place.base else None
-        if changed is not None:
-            base = engine.values(pair.base.ids, [key])[key][list(place.base)]
-            lengths[role] = float((changed - base).norm(dim=-1).mean())
-    table = patch(
-        engine,
-        [pair],
-        sites=(direction.site,),
-        layers=(direction.layer,),
-        where=where,
-        source=source,
-        metric=metric,
-        check=False,
-        skip_unchanged=False,
-    )
-    return table.assign(delta_norm=table["role"].map(lengths).astype("float64"))
+        own, other = values[list(place.base)], sources[list(place.source)]
+        for change in changes:
+            delta = change.delta(own, other) if place.base else None
+            row = {"role": role, "n_positions": len(place.base), "how": change.how, "strength": change.strength}
+            length = float("nan") if delta is None else float(delta.norm(dim=-1).mean())
+            rows.append({**row, "control": change.control, "delta_norm": length, "cell": delta is not None})
+            if delta is not None:
+                cells.append((Patch(*key, place.base, own + delta),))
+    scores = iter(engine.sweep(scorer, cells))
+    about = {"pair": pair.name, **pair.meta, "engine": engine.name, "metric": metric_name(scorer.metric)}
+    about |= {"axis": direction.name, "site": direction.site, "layer": direction.layer, "base_value": base.value}
+    return [{**about, **row, **_effect(next(scores) if row.pop("cell") else None, base)} for row in rows]
+
+
+def _effect(changed: AnswerScore | None, base: AnswerScore) -> dict[str, float]:
+    nan = float("nan")
+    value = changed.value if changed else nan
+    first = changed.first_token_log_odds if changed else nan
+    return {
+        "changed_value": value,
+        "effect": value - base.value,
+        "first_token_effect": first - base.first_token_log_odds,
+    }
 
 
 def edit_along(direction: Direction, how: str, *, strength: float = 1.0) -> dict[SiteKey, Edit]:
@@ -242,8 +251,8 @@ def steer_text(
     changes: list[tuple[str, float, str, Direction | None]] = [("none", 0.0, "", None)]
     for way in how:
         for strength in strengths if way == "add" else (1.0,):
-            for one in (direction, *random_directions(direction, n_random, seed=seed)):
-                changes.append((way, strength, "" if one is direction else one.name, one))
+            for each in (direction, *random_directions(direction, n_random, seed=seed)):
+                changes.append((way, strength, "" if each is direction else each.name, each))
     rows: list[dict[str, object]] = []
     plain: dict[str, str] = {}
     for way, strength, control, one in changes:

@@ -210,6 +210,7 @@ def written_texts(
     layer: int | None,
     kind: str,
     seed: int,
+    n_random: int = 1,
     max_new_tokens: int = 24,
 ) -> pd.DataFrame:
     """Texts of the first items, plain and steered one step either way along the direction of the other families."""
@@ -222,6 +223,8 @@ def written_texts(
         family = str(pair.meta["family"])
         found = direction_without(handle, chosen, family, target=target, layer=at, kind=kind)
         name = f"{pair.meta['item']}, {pair.meta['order']}"
-        table = steer_text(handle, {name: pair.base}, found, seed=seed, max_new_tokens=max_new_tokens)
+        table = steer_text(
+            handle, {name: pair.base}, found, seed=seed, n_random=n_random, max_new_tokens=max_new_tokens
+        )
         tables.append(table.assign(item=pair.meta["item"], order=pair.meta["order"]))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

@@ -31,7 +31,7 @@ QUANTILE = 0.95
 FLOOR = 1e-3
 """Nats; where neither the constraint nor any placebo moves the answer by more, the measurement has nothing to see."""
 MAX_KL = 1.0
-PER_DONOR, ALL_DONORS = 20, 10
+PER_DONOR, ALL_DONORS = 20, 8
 """Placebo effects that a percentile needs: of one donor a pair, else of all donors together."""
 ORDERS = ("correct_first", "shortcut_first")
 TOWARD = {"control_to_item": -1.0, "item_to_control": 1.0}

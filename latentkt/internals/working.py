@@ -48,6 +48,7 @@ class Job:
         engine: Which engine runs the model.
         device: Where the model runs.
         dtype: The weights' dtype.
+        memory_mb: Working memory of a sweep (engine `fast`); None for its default.
         resume: Go on with the run in `out`.
         command: The words of the command line, for the record.
     """
@@ -62,6 +63,7 @@ class Job:
     engine: str = "fast"
     device: str = "cpu"
     dtype: str = "float32"
+    memory_mb: float | None = None
     resume: bool = False
     command: Sequence[str] | None = None
 
@@ -144,7 +146,8 @@ def work_items(
     chosen = list(items)[: job.limit]
     handle = open_model(job.model, device=job.device, dtype=job.dtype) if isinstance(job.model, str) else job.model
     template = job.template or ("chat" if handle.has_chat_template else "plain")
-    bench = Bench(engine_of(handle, job.engine), chosen, {"template": template, "system": job.system})
+    limit = {} if job.memory_mb is None else {"memory_mb": job.memory_mb}
+    bench = Bench(engine_of(handle, job.engine, **limit), chosen, {"template": template, "system": job.system})
     cells = [(item, order) for item in chosen for order in job.orders]
     name = next(iter(columns))
     about = {"measurement": name, "engine": job.engine, "template": template, "orders": list(job.orders)}

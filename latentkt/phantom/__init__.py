@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from latentkt import lazy
 
 if TYPE_CHECKING:
+    from latentkt.phantom.answers import Answer as Answer
+    from latentkt.phantom.answers import answers_frame as answers_frame
+    from latentkt.phantom.answers import read_answers as read_answers
+    from latentkt.phantom.answers import write_answers as write_answers
     from latentkt.phantom.blending import BlendRules as BlendRules
+    from latentkt.phantom.builtin import builtin_concepts as builtin_concepts
     from latentkt.phantom.concepts import Concept as Concept
     from latentkt.phantom.concepts import load_concepts as load_concepts
     from latentkt.phantom.concepts import save_concepts as save_concepts
@@ -41,7 +46,14 @@ if TYPE_CHECKING:
     from latentkt.phantom.words import load_word_lists as load_word_lists
 
 _NAMES = {
+    "answers": (
+        "Answer",
+        "answers_frame",
+        "read_answers",
+        "write_answers",
+    ),
     "blending": ("BlendRules",),
+    "builtin": ("builtin_concepts",),
     "concepts": (
         "Concept",
         "load_concepts",

@@ -15,13 +15,24 @@ if TYPE_CHECKING:
     from latentkt.plots.accuracy import accuracy_by_kind, position_bias
     from latentkt.plots.answers import differences_by_family, item_against_control
     from latentkt.plots.attribution import attribution_bars
+    from latentkt.plots.cuts import knockout_by_layer, knockout_edges, strongest_cuts
     from latentkt.plots.evidence import evidence_by_item
     from latentkt.plots.explicitness import dose_response_by_level
+    from latentkt.plots.faithful import faithfulness_curve
     from latentkt.plots.heads import head_grid, largest_heads
     from latentkt.plots.join import dominance_scatter
     from latentkt.plots.lens import lens_trajectory
     from latentkt.plots.patching import patch_by_role
+    from latentkt.plots.phantom import (
+        phantom_abstention,
+        phantom_kinds,
+        phantom_probe,
+        phantom_rates,
+        phantom_selectivity,
+        phantom_steering,
+    )
     from latentkt.plots.placebo import effects_by_role
+    from latentkt.plots.predictions import predicted_against_exact
     from latentkt.plots.probes import probe_by_layer
     from latentkt.plots.steering import steering_effects
     from latentkt.plots.style import to_png, to_svg
@@ -46,16 +57,27 @@ _HOME = {
     "dominance_scatter": "join",
     "dose_response_by_level": "explicitness",
     "effects_by_role": "placebo",
+    "faithfulness_curve": "faithful",
     "head_grid": "heads",
     "dominance_law": "synthetic",
     "evidence_by_item": "evidence",
     "item_against_control": "answers",
+    "knockout_by_layer": "cuts",
+    "knockout_edges": "cuts",
     "largest_heads": "heads",
     "layer_by_token": "tokens",
     "lens_trajectory": "lens",
     "patch_by_role": "patching",
+    "phantom_abstention": "phantom",
+    "phantom_kinds": "phantom",
+    "phantom_probe": "phantom",
+    "phantom_rates": "phantom",
+    "phantom_selectivity": "phantom",
+    "phantom_steering": "phantom",
     "position_bias": "accuracy",
+    "predicted_against_exact": "predictions",
     "probe_by_layer": "probes",
+    "strongest_cuts": "cuts",
     "term_waterfall": "theory",
     "r_coefficients": "synthetic",
     "steering_effects": "steering",
@@ -83,16 +105,27 @@ __all__ = [
     "dose_response_by_level",
     "effects_by_role",
     "evidence_by_item",
+    "faithfulness_curve",
     "head_grid",
     "item_against_control",
+    "knockout_by_layer",
+    "knockout_edges",
     "largest_heads",
     "layer_by_token",
     "lens_trajectory",
     "patch_by_role",
+    "phantom_abstention",
+    "phantom_kinds",
+    "phantom_probe",
+    "phantom_rates",
+    "phantom_selectivity",
+    "phantom_steering",
     "position_bias",
+    "predicted_against_exact",
     "probe_by_layer",
     "r_coefficients",
     "steering_effects",
+    "strongest_cuts",
     "sweep_lines",
     "term_waterfall",
     "to_png",

@@ -30,6 +30,23 @@ every run of that item, its control included.
 `evidence`: one row an item, setting and condition, from `latentkt.trapqa.running.evidence`.
     `item`, `family`, `condition`, `neutral_dominance`, `dominance`, `evidence` (nats).
 
+`phantom_…`: the tables of `latentkt.phantom.analysis` and `latentkt.phantom.inside`; rates in percent with `…_low` and
+    `…_high`. `phantom_probe` holds shares from 0 to 1, one row a contrast and layer; `phantom_steering` one row a
+    concept, direction and dose, `change` in nats.
+
+`predictions`: one row a cell or edge; tables `atp` and `edges`.
+    `item`, `family`, `method` (atp, ig, eap, eap_ig), `predicted`, `exact` (nats; NaN where not run), `is_top`.
+
+`atp_check`: one row a pair and method, from `latentkt.internals.verification`.
+    `item`, `family`, `method`, `n_cells`, `n_sampled`, `rank_correlation`, `slope`, `misses`, `missed_share_high`.
+
+`knockout`: one row a prompt, edge, layer and head.
+    `item`, `family`, `which`, `from_role` (is read), `to_role` (reads), `layer`, `window`, `head` (−1: all), `effect`
+    (nats; cut − plain).
+
+`faithfulness`: one row a pair, ranking, curve and point.
+    `item`, `family`, `direction`, `of`, `ranking`, `ablation`, `curve`, `n_all`, `share`, `faithfulness`, `area`.
+
 `skipped`: one row a thing left out.
     `item`, `stage`, `reason`.
 
@@ -62,6 +79,30 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("probe_eliminative_correct", "probe_compatibility_correct"),
     ),
     "evidence": ("item", "family", "condition", "neutral_dominance", "dominance", "evidence"),
+    "phantom_rates": ("setting", "existence", "convention", "by", "property", "n", "rate_pct"),
+    "phantom_completion": ("setting", "property", "asked", "finished", "cut_answer", "cut_thinking", "failed"),
+    "phantom_selectivity": ("setting", "concept_kind", "convention", "phantom_pct", "common_pct", "rare_pct"),
+    "phantom_kinds": ("setting", "existence", "kind", "n", "share_pct"),
+    "phantom_correlation": ("with", "r", "p", "cells", "settings", "r_low", "r_high", "reason"),
+    "phantom_probe": (
+        *("target", "layer", "score", "low", "high", "bag_score", "bag_low", "bag_high", "embedding_score"),
+        *("gain", "gain_low", "gain_high", "evidence", "n_rows", "n_groups"),
+    ),
+    "phantom_balance": ("contrast", "covariate", "difference", "difference_matched", "pairs"),
+    "phantom_abstention": ("layer", "property", "scope", "n", "n_abstained", "auc", "auc_low", "auc_high"),
+    "phantom_denial": ("measure", "scope", "layer", "value", "low", "high", "n"),
+    "phantom_steering": ("concept_id", "direction", "layer", "dose", "change"),
+    "phantom_steering_summary": ("direction", "layer", "slope", "slope_low", "slope_high", "n", "placebo_largest"),
+    "predictions": ("item", "family", "method", "predicted", "exact", "is_top"),
+    "atp_check": (
+        *("item", "family", "method", "n_cells", "n_sampled", "rank_correlation", "slope", "misses"),
+        "missed_share_high",
+    ),
+    "knockout": ("item", "family", "which", "from_role", "to_role", "layer", "window", "head", "effect"),
+    "faithfulness": (
+        *("item", "family", "direction", "of", "ranking", "ablation", "curve", "n_all", "share", "faithfulness"),
+        "area",
+    ),
     "skipped": ("item", "stage", "reason"),
     "trapqa_table1": ("setting", "names_rate_pct", "names_n", "profiles_rate_pct", "profiles_n"),
     "trapqa_table4": ("setting", "both_wrong_rate_pct", "one_wrong_rate_pct", "neither_wrong_rate_pct"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from latentkt.plots.style import GREY, TITLE, Look
 
@@ -11,7 +12,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["band", "caption_of", "layer_axis", "legend_above", "point", "reference_line"]
+__all__ = [
+    "band",
+    "caption_of",
+    "dot_across",
+    "layer_axis",
+    "legend_above",
+    "point",
+    "reference_line",
+    "with_bar",
+]
 
 
 def band(axes: Axes, x: pd.Series, table: pd.DataFrame, appearance: Look, *, label: str) -> None:
@@ -35,6 +45,31 @@ def point(
         marker=appearance.marker,
         markersize=6.5,
         capsize=3,
+        linestyle="none",
+        label=label,
+        zorder=3,
+    )
+
+
+def with_bar(row: Mapping[Any, Any], key: str) -> tuple[float, list[list[float]]]:
+    """A value of a table's row, and how far the ends of its interval (`…_low`, `…_high`) lie from it."""
+    value, low, high = (float(row[f"{key}{end}"]) for end in ("", "_low", "_high"))
+    return value, [[value - low], [high - value]]
+
+
+def dot_across(
+    axes: Axes, y: float, row: Mapping[Any, Any], key: str, appearance: Look, label: str | None = None
+) -> None:  # fmt: skip
+    """A marker with the bar of its interval, lying on its side at height `y`."""
+    value, error = with_bar(row, key)
+    axes.errorbar(
+        value,
+        y,
+        xerr=error,
+        color=appearance.color,
+        marker=appearance.marker,
+        markersize=5,
+        capsize=2,
         linestyle="none",
         label=label,
         zorder=3,
@@ -65,18 +100,19 @@ def caption_of(units: str, given: str, *sentences: str) -> str:
     return " ".join(f"{part.rstrip('.')}." for part in (first, *sentences) if part)
 
 
-def legend_above(figure: Figure, axes: Axes) -> None:
+def legend_above(figure: Figure, axes: Axes, *, columns: int = 4) -> None:
     """One legend for all panels, between title and panels, where no data are."""
     handles, labels = axes.get_legend_handles_labels()
-    # An empty second line of the title makes the layout keep the room that the legend takes.
-    figure.suptitle(f"{figure.get_suptitle()}\n ", **TITLE)
+    # Empty lines below the title make the layout keep the room that the legend takes.
+    lines = -(-len(labels) // columns)
+    figure.suptitle(figure.get_suptitle() + "\n " * max(1, lines), **TITLE)
     below_title = 1 - 0.19 / figure.get_figheight()
     figure.legend(
         handles,
         labels,
         loc="upper left",
         bbox_to_anchor=(0.0, below_title),
-        ncols=4,
+        ncols=columns,
         columnspacing=1.2,
         handlelength=2.2,
         borderaxespad=0.2,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHOWN", "steering_effects"]
 
-NEEDED = ("item", "family", "how", "strength", "control", "effect", "model", "direction")
+NEEDED = ("item", "family", "how", "strength", "control", "effect", "model", "axis")
 SHOWN = {"": "the direction", "arbitrary labels": "arbitrary labels", "read": "read part", "unread": "unread part"}
 """Controls that are shown one by one; random directions are pooled."""
 
@@ -44,7 +44,7 @@ def steering_effects(steer: pd.DataFrame, *, model: str = "trained", caption: st
     figure, (axes,) = panels(
         1,
         height=0.55 + 0.62 * len(ways),
-        title=f"Steering along {rows['direction'].iloc[0]!r}",
+        title=f"Steering along {rows['axis'].iloc[0]!r}",
         caption=caption_of(
             f"{rows['item'].nunique()} items in {rows['family'].nunique()} families",
             caption,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentkt.plots.columns import require
-from latentkt.plots.series import caption_of, legend_above
+from latentkt.plots.series import caption_of, dot_across, legend_above
 from latentkt.plots.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, TITLE, VERMILION, Look, panels, styled
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def trapqa_everyday(everyday: pd.DataFrame, *, by: str | None = None, caption: s
         for place, label in enumerate(labels):
             if label in rows:
                 y = place + _shift(number, len(settings))
-                _dot(
+                dot_across(
                     axes, y, rows[label], "rate_pct", SETTINGS[number % len(SETTINGS)], setting if place == 0 else None
                 )
     _percent_axis(axes, [str(label).replace("_", " ") for label in labels])
@@ -214,7 +214,7 @@ def _dots(table: pd.DataFrame, series: Series, title: str, caption: str, note: s
     figure, (axes,) = _figure(len(table), title, caption, note)
     for number, (key, (label, drawn)) in enumerate(series.items()):
         for place, row in enumerate(table.to_dict("records")):
-            _dot(axes, place + _shift(number, len(series)), row, key, drawn, label if place == 0 else None)
+            dot_across(axes, place + _shift(number, len(series)), row, key, drawn, label if place == 0 else None)
     _percent_axis(axes, [str(name) for name in table["setting"]])
     legend_above(figure, axes)
     return figure
@@ -239,22 +239,6 @@ def _figure(rows: int, title: str, caption: str, note: str) -> tuple[Figure, lis
 def _shift(number: int, count: int) -> float:
     """Place of a series within its row, symmetric about the middle."""
     return 0.22 * (number - (count - 1) / 2) * min(1.0, 3 / count)
-
-
-def _dot(axes: Axes, y: float, row: dict[Any, Any], key: str, drawn: Look, label: str | None) -> None:
-    value, low, high = (float(row[name]) for name in (key, f"{key}_low", f"{key}_high"))
-    axes.errorbar(
-        value,
-        y,
-        xerr=[[value - low], [high - value]],
-        color=drawn.color,
-        marker=drawn.marker,
-        markersize=5,
-        capsize=2,
-        linestyle="none",
-        label=label,
-        zorder=3,
-    )
 
 
 def _percent_axis(axes: Axes, labels: list[str]) -> None:

@@ -54,15 +54,16 @@ def verdict_by_item(verdict: pd.DataFrame, *, caption: str = "") -> Figure:
     )
     axes.axvline(0.0, color=GREY, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
     seen: set[str] = set()
-    for place, row in enumerate(rows.itertuples()):
-        ends = [row.log_odds_correct_first, row.log_odds_shortcut_first]
+    shown = rows.to_dict("records")
+    for place, row in enumerate(shown):
+        ends = [row["log_odds_correct_first"], row["log_odds_shortcut_first"]]
         axes.plot(ends, [place, place], color="black", linewidth=1.2, alpha=0.5)
-        axes.plot(row.threshold, place, "|", color="black", markersize=9)
-        name = str(row.constraint)
+        axes.plot(row["threshold"], place, "|", color="black", markersize=9)
+        name = str(row["constraint"])
         label = None if name in seen else name
         seen.add(name)
-        axes.plot(row.effect, place, "o", color=COLOURS[name], markeredgecolor="black", label=label)
-    labels = [f"{row.item} ({100 * row.sureness:.0f} %)" for row in rows.itertuples()]
+        axes.plot(row["effect"], place, "o", color=COLOURS[name], markeredgecolor="black", label=label)
+    labels = [f"{row['item']} ({100 * row['sureness']:.0f} %)" for row in shown]
     axes.set_yticks(range(len(rows)), labels, fontsize=7)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("nats (toward y*: right)")

@@ -208,7 +208,7 @@ def _gather_effects(run: RunWriter) -> None:
 
 def _gather_verdicts(run: RunWriter, items: ItemSet) -> None:
     """A verdict for every item that was asked, from what the stages have measured."""
-    names = ("answers", "lens", "patch", "placebo_draws", "donors_skipped")
+    names = ("answers", "lens", "patch", "constraint_patch", "placebo_draws", "donors_skipped")
     for name, table in verdicts({name: run.read(name) for name in names}, list(items)).items():
         run.save(name, table)
 

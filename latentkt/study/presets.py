@@ -27,6 +27,7 @@ class Preset:
         both_orders: Whether the inside is measured in both option orders, or in one drawn per item from the seed.
         closely: Items of each kind on which the costlier measurements are made too (placebo, components, attribution,
             token by token, verdict, steering); None for all.
+        edges: Of these, items (each in its orders) whose edges are attributed; None for all.
         probe_step: Probes are fitted after every so many layers.
     """
 
@@ -34,12 +35,13 @@ class Preset:
     per_kind: int | None
     both_orders: bool
     closely: int | None
+    edges: int | None
     probe_step: int
 
 
 PRESETS = {
-    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, probe_step=3),
-    "full": Preset("full", per_kind=None, both_orders=True, closely=None, probe_step=1),
+    "quick": Preset("quick", per_kind=8, both_orders=False, closely=1, edges=1, probe_step=5),
+    "full": Preset("full", per_kind=None, both_orders=True, closely=None, edges=None, probe_step=1),
 }
 
 

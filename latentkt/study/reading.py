@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from latentkt.errors import LatentKTError
 from latentkt.study.batches import Cells, Tables, nothing, pairs_of, runs_of, skipped_table
+from latentkt.study.presets import drawn_order, preset_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +17,7 @@ __all__ = ["RANDOM_LAYERS", "donors", "probes", "steering", "verdicts"]
 
 RANDOM_LAYERS = 6
 """The model with random weights is run to this depth: what it does to tokens is the same in every layer."""
-DONOR_LAYER_STEP = 5
+DONOR_LAYER_STEP = 10
 """Placebos of the verdict go in after every so many layers; `latentkt verdict` takes every one."""
 TEXT_TOKENS = 12
 
@@ -24,7 +25,6 @@ TEXT_TOKENS = 12
 def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
     """Probe the last prompt token by layer for every target, both splits."""
     from latentkt.internals import facts_known, sweep_probes
-    from latentkt.study.presets import preset_named
 
     rows, options = batch[1]["activations"], context.options
     if not len(rows):
@@ -45,17 +45,28 @@ def probes(context: Context, batch: tuple[None, Tables]) -> Tables:
 
 
 def donors(context: Context, cells: Cells) -> Tables:
-    """Patch the constraint from several matched donors: what the verdict holds the control's effect against."""
-    from latentkt.internals import placebo_draws
+    """Patch the constraint from several matched donors, and from the control in the order that no stage has patched."""
+    from latentkt.internals import engine_of, patch, placebo_draws
 
     skipped: list[dict[str, Any]] = []
     pairs = pairs_of(context, cells, "donors", skipped)
     families = {(context.items[item_id].family, order) for item_id, order in cells}
     pool_cells = tuple((i.id, order) for family, order in sorted(families) for i in context.of_family(family))
     pool = list(runs_of(context, pool_cells, ("item", "control"), "donors", []))
+    engine, seed = engine_of(context.handle), context.options.seed
     layers = range(0, context.handle.n_layers, DONOR_LAYER_STEP)
-    table = placebo_draws(context.handle, pairs, pool, layers=layers, seed=context.options.seed) if pairs else nothing()
-    return {"placebo_draws": table if len(table) else nothing(), "donors_skipped": skipped_table(skipped)}
+    preset = preset_named(context.options.preset)
+    new = [
+        pair
+        for pair in pairs
+        if not preset.both_orders and pair.meta["order"] != drawn_order(str(pair.meta["item"]), seed)
+    ]
+    tables = {
+        "constraint_patch": patch(engine, new, where=("constraint",), layers=layers) if new else nothing(),
+        "placebo_draws": placebo_draws(engine, pairs, pool, layers=layers, seed=seed) if pairs else nothing(),
+    }
+    kept = {name: table if len(table) else nothing() for name, table in tables.items()}
+    return {**kept, "donors_skipped": skipped_table(skipped)}
 
 
 def steering(context: Context, batch: tuple[Cells, Tables]) -> Tables:
@@ -71,9 +82,9 @@ def steering(context: Context, batch: tuple[Cells, Tables]) -> Tables:
     try:
         if pairs and len(rows):
             engine, seed = engine_of(context.handle), context.options.seed
-            tables["steer"] = steer_left_out(engine, pairs, rows, seed=seed, n_random=5, **fixed)
+            tables["steer"] = steer_left_out(engine, pairs, rows, seed=seed, n_random=3, **fixed)
             tables["steer_text"] = written_texts(
-                engine, pairs, rows, len(pairs), seed=seed, max_new_tokens=TEXT_TOKENS, **fixed
+                engine, pairs, rows, len(pairs), seed=seed, n_random=0, max_new_tokens=TEXT_TOKENS, **fixed
             )
     except LatentKTError as error:
         skipped += [
@@ -87,9 +98,11 @@ def verdicts(tables: dict[str, pd.DataFrame], items: list[Any]) -> dict[str, pd.
     """The verdict of every item that was asked, and dose and response where items have levels; nothing is measured.
 
     Args:
-        tables: `answers`, `lens`, `patch`, `placebo_draws` and `donors_skipped`.
+        tables: `answers`, `lens`, `patch`, `constraint_patch`, `placebo_draws` and `donors_skipped`.
         items: The items, for their group and level.
     """
+    import pandas as pd
+
     from latentkt.internals import dose_response, verdict_table
     from latentkt.internals.verdict_runs import with_items
 
@@ -99,7 +112,7 @@ def verdicts(tables: dict[str, pd.DataFrame], items: list[Any]) -> dict[str, pd.
     patched = tables["patch"]
     if len(patched) and len(placebo):
         close = patched["layer"].isin(set(placebo["layer"])) & patched["item"].isin(set(placebo["item"]))
-        patched = patched[close]
+        patched = pd.concat([patched[close], tables["constraint_patch"]], ignore_index=True)
     else:
         patched = patched.iloc[:0]
     unpaired = tables["donors_skipped"][["item", "order", "reason"]]

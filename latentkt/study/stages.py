@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from latentkt.study import inside, presets, reading, work
+from latentkt.study import gradients, inside, presets, reading, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +101,23 @@ def plan(items: Sequence[TrapItem], options: StudyOptions) -> list[Stage]:
             per_cell_layer=0.4,
         ),
         Stage("tokens", ("lens_tokens", "patch_tokens", "tokens_skipped"), singly, inside.tokens, per_cell_layer=8.0),
+        Stage(
+            "gradients",
+            ("atp", "faithfulness", "knockout", "gradients_skipped"),
+            singly,
+            gradients.gradients,
+            per_cell=90.0 if preset.both_orders else 15.0,
+        ),
+        Stage("edges", ("edges", "edges_skipped"), singly[: preset.edges], gradients.edges, per_cell=12.0),
         Stage("probes", ("probe", "probe_layers", "probe_skipped"), (None,), reading.probes, needs=("activations",)),
-        Stage("donors", ("placebo_draws", "donors_skipped"), singly, reading.donors, per_cell=8.0, per_cell_layer=0.1),
+        Stage(
+            "donors",
+            ("constraint_patch", "placebo_draws", "donors_skipped"),
+            _chunks(_both(close), 1),
+            reading.donors,
+            per_cell=8.0,
+            per_cell_layer=0.1,
+        ),
         Stage(
             "steering",
             ("steer", "steer_text", "steering_skipped"),
@@ -124,6 +139,11 @@ def _cells(
         for item in presets.select_items(items, per_kind=min(bounds, default=None), seed=options.seed)
         for order in (ORDERS if preset.both_orders else (presets.drawn_order(item.id, options.seed),))
     ]
+
+
+def _both(cells: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The items of cells, in both option orders: no verdict is given from one."""
+    return [(item, order) for item in dict.fromkeys(item for item, _ in cells) for order in ORDERS]
 
 
 def _chunks(cells: Sequence[Any], size: int) -> tuple[tuple[Any, ...], ...]:

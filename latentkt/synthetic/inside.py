@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.internals import LensRun, answer_lens, attribute, patch, placebo_draws, probe_table, verdict_table
+from latentkt.internals import (
+    Choice,
+    LensRun,
+    answer_lens,
+    atp,
+    attribute,
+    edge_attribution,
+    faithfulness,
+    knockout,
+    patch,
+    placebo_draws,
+    probe_table,
+    verdict_table,
+)
 from latentkt.models import encode, encode_answers, make_pair, open_model
 from latentkt.results import create_run, library_versions, load_run
 from latentkt.synthetic.items import choice_items, item_prompts
@@ -30,9 +43,14 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "run_inside", "trap_sample"]
 
-TABLES = ("lens", "patch", "patch_shortcut", "attribution", "probe", "probe_layers", "verdict")
+TABLES = (
+    *("lens", "patch", "patch_shortcut", "attribution", "probe", "probe_layers", "verdict"),
+    *("atp", "edges", "knockout", "faithfulness"),
+)
 VERDICTS = 8
 """Traps of each cluster and network that a verdict is given for."""
+READ = 2
+"""Traps of each cluster, order and network whose gradients and attention are read."""
 ORDERS = {"correct_first": True, "shortcut_first": False}
 RIGHT = {"item": "correct", "control": "shortcut"}
 # Place of the word that states the polarity, and of the two options, in a choice document.
@@ -81,7 +99,8 @@ def run_inside(
         prompt with the other polarity word, by role); `patch_shortcut` (the same from the prompt in which the rarest
         entity of the shortcut's cluster and polarity stands in its place); `attribution` (what each part adds to the
         log-odds); `probe` and `probe_layers` (the constraint at the last token, the fact at the name; see
-        `probe_table`); `verdict` (of a few traps; see `verdict_table`; placebos are other traps of the network).
+        `probe_table`); `verdict` (of a few traps; see `verdict_table`; placebos are other traps of the network);
+        of fewer still `atp`, `edges`, `knockout` and `faithfulness`.
 
     Raises:
         InputError: If the run holds no fact world.
@@ -127,6 +146,23 @@ def _one_network(folder: Path, seed: int, number: int) -> dict[str, pd.DataFrame
         "attribution": attribute(handle, [_lens_run(handle, world, trap, seed) for trap in items]),
         **{name: table.assign(seed=seed) for name, table in probes.items()},
         "verdict": _verdicts(handle, world, traps, runs, lens, seed).assign(seed=seed),
+        **_read(handle, pairs),
+    }
+
+
+def _read(handle: ModelHandle, pairs: Sequence[Pair]) -> dict[str, pd.DataFrame]:
+    """What gradients and attention say of the first traps of each cluster and order."""
+    few: list[Pair] = []
+    for group in sorted({(pair.meta["kind"], pair.meta["order"]) for pair in pairs}):
+        few += [pair for pair in pairs if (pair.meta["kind"], pair.meta["order"]) == group][:READ]
+    nodes = {"sites": ("z", "mlp_out"), "where": ("shortcut", "constraint", "last"), "heads": True}
+    cuts = [(read, "last") for read in ("constraint", "shortcut", "option_correct")]
+    runs = [LensRun(pair.base, pair.answers, {**pair.meta, "which": "item"}) for pair in few]
+    return {
+        "atp": atp(handle, few, choice=Choice(5, 10), **nodes),
+        "edges": edge_attribution(handle, few, choice=Choice(5, 10)),
+        "knockout": knockout(handle, runs, edges=cuts),
+        "faithfulness": faithfulness(handle, few, shares=(0.1, 0.2, 0.4)),
     }
 
 

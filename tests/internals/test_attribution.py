@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from latentkt.errors import InputError
+from latentkt.errors import InputError, RunError
 from latentkt.internals import attribute, engine_of, head_table
 from latentkt.internals.lens import LensRun
 from tests.internals.making import tiny_pair
@@ -78,6 +78,21 @@ def test_other_engines_give_the_same_rows():
     fast = attribute(handle, [run])["contribution"]
     for engine in ("reference", "transformer_lens", "nnsight"):
         np.testing.assert_allclose(attribute(handle, [run], engine=engine)["contribution"], fast, atol=1e-4)
+
+
+def test_rows_that_do_not_add_up_are_an_error():
+    handle = tiny_handle("llama")
+    engine = engine_of(handle)
+    run = engine.run
+
+    def wrong(ids, mask=None, **options):
+        found = run(ids, mask, **options)
+        found.activations["mlp_out", 1].mul_(1.1)
+        return found
+
+    engine.run = wrong
+    with pytest.raises(RunError, match="does not add up"):
+        attribute(engine, [run_of(handle)])
 
 
 def test_an_unknown_norm_and_a_missing_pattern_are_refused():

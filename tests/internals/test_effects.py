@@ -12,6 +12,7 @@ from latentkt.errors import DataError
 from latentkt.internals import effects_against_placebo, patch_roles, placebo_roles
 from latentkt.internals.lens import LensRun
 from latentkt.internals.placebo import find_donor
+from latentkt.stats import benjamini_hochberg, cluster_interval
 from latentkt.trapqa import builtin_items
 from tests.internals.making import tiny_pair
 from tests.models.tiny import tiny_handle
@@ -51,6 +52,38 @@ def test_a_donor_is_another_item_that_matches_in_all_that_the_definition_names()
     longer = pair_of(handle, LONGER, "c")
     assert len(longer.base.positions("shortcut")) != len(mine.base.positions("shortcut"))
     assert find_donor(mine, "last", pool_of(longer)) is not None
+    assert find_donor(mine, "shortcut", pool_of(longer)) is None, "its span has another number of tokens"
+
+
+def test_donors_are_drawn_by_seed_pair_and_role():
+    handle = tiny_handle("llama")
+    mine = pair_of(handle, CHEMIST, "a")
+    pool = pool_of(*(pair_of(handle, PLUMBER, f"b{n}") for n in range(4)))
+    drawn = [find_donor(mine, "constraint", pool, seed=seed).meta["item"] for seed in range(20)]
+    assert len(set(drawn)) == 4 and find_donor(mine, "constraint", pool[::-1], seed=3).meta["item"] == drawn[3]
+
+
+def test_a_table_by_hand():
+    """Family f has items of 3 and 1 nats, g one of 4, h one of 3; placebos are half a nat throughout."""
+    values = {"f": [3.0, 1.0], "g": [4.0], "h": [3.0]}
+    fixed = {"direction": "control_to_item", "site": "resid_post", "window": 1, "role": "last", "head": -1}
+    rows = [
+        {**fixed, "family": f, "item": f"{f}{n}", "order": order, "layer": layer, "effect": x * (1 + layer)}
+        for f, numbers in values.items()
+        for n, x in enumerate(numbers)
+        for order in ("correct_first", "shortcut_first")
+        for layer in (0, 1)
+    ]
+    effects = pd.DataFrame(rows).assign(base_value=0.0)
+    table = effects_against_placebo(effects, effects.assign(effect=0.5)).set_index(["role", "layer"])
+    row = table.loc["last", 0]
+    assert row["effect"] == pytest.approx(3) and row["placebo"] == 0.5 and row["difference"] == pytest.approx(2.5)
+    both = cluster_interval([2.5, 0.5, 3.5, 2.5], ["f", "f", "g", "h"])
+    assert (row["low"], row["high"]) == pytest.approx((both.interval.low, both.interval.high))
+    conditional = (row["conditional_low"], row["conditional_high"])
+    assert conditional == pytest.approx((both.conditional.low, both.conditional.high)) and row["n_items"] == 4
+    p = table.loc["last"]["p"]
+    np.testing.assert_allclose(table.loc["last"]["q"], benjamini_hochberg(p.to_numpy()))
 
 
 def test_placebo_cells_without_a_donor_are_nan_and_counted():

@@ -47,6 +47,20 @@ def test_the_last_layer_at_every_position_is_the_models_own_output(family):
     assert len(table) == (handle.n_layers + 1) * len(run.prompt.ids)
 
 
+def test_the_divergence_is_from_the_models_own_distribution_to_the_lens():
+    """KL(final ‖ lens) = Σ p_final (log p_final − log p_lens), at the last token and at every token."""
+    handle = tiny_handle("llama")
+    run = run_of(handle)
+    table, residuals = answer_lens(handle, [run])
+    logp = handle.unembed(residuals[0]).log_softmax(-1)
+    truth = (logp[-1].exp() * (logp[-1] - logp)).sum(-1)
+    np.testing.assert_allclose(table["kl_to_final"], truth, atol=1e-4)
+    other_way = (logp.exp() * (logp - logp[-1])).sum(-1)
+    assert (truth - other_way).abs().max() > 0.1
+    tokens = token_lens(handle, [run], positions=[-1])
+    np.testing.assert_allclose(tokens["kl_to_final"], truth, atol=1e-4)
+
+
 def test_a_lens_on_chosen_positions_takes_those_rows():
     handle = tiny_handle("llama")
     run = run_of(handle)

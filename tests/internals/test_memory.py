@@ -18,8 +18,11 @@ from latentkt.internals import (
     token_lens,
     train_tuned_lens,
 )
+from latentkt.internals.budget import Budget
 from latentkt.internals.lens import LensRun
+from latentkt.internals.metrics import scorer_of
 from latentkt.internals.paths import Node
+from latentkt.internals.replay import Replay
 from latentkt.models import attached
 from tests.internals.making import tiny_pair
 from tests.models.tiny import tiny_handle
@@ -54,6 +57,32 @@ def test_the_limit_sizes_the_batches(site):
         for engine in (small, large)
     ]
     assert most[0] <= max(small._budget.chunk_tokens, n) < most[1]
+
+
+def test_the_limit_bounds_the_staircase_and_the_vocabulary(monkeypatch):
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    stairs, rows = [], []
+    layer, unembed = Replay.layer, type(handle.arch).unembed
+    monkeypatch.setattr(
+        Replay, "layer", lambda self, n, h, **kw: stairs.append(h.shape[0] * h.shape[1]) or layer(self, n, h, **kw)
+    )
+    monkeypatch.setattr(
+        type(handle.arch), "unembed", lambda self, x: rows.append(x.numel() // x.shape[-1]) or unembed(self, x)
+    )
+    most = []
+    for budget in (Budget(stacked_tokens=60, vocabulary_rows=4), Budget()):
+        engine = engine_of(handle)
+        engine._budget = budget
+        stairs.clear(), rows.clear()
+        patch_positions(engine, [pair], skip_unchanged=False, check=False)
+        most.append((max(stairs), max(rows)))
+    readers = len(scorer_of(pair, pair.base.ids).branches.readers)
+    assert most[0][0] <= 60 < most[1][0] and most[0][1] <= max(4, readers) < most[1][1]
+    limits = [Budget.of(handle, memory_mb) for memory_mb in (0.3, 3, 30)]
+    assert limits[0].stacked_tokens < limits[1].stacked_tokens < limits[2].stacked_tokens
+    assert limits[0].vocabulary_rows < limits[1].vocabulary_rows == limits[2].vocabulary_rows == 256
+    assert limits[0].chunk_tokens < limits[1].chunk_tokens <= limits[2].chunk_tokens == 512
 
 
 @pytest.mark.parametrize("memory_mb", [0.01, 0.0, float("nan"), 1e9])

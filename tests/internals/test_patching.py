@@ -10,14 +10,15 @@ import torch
 
 from latentkt.errors import InputError, RunError
 from latentkt.internals import answer_lens, patch, patch_positions, patch_roles
+from latentkt.internals.checks import Identities
 from latentkt.internals.engines import engine_of
 from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
-from latentkt.internals.metrics import scorer_of
+from latentkt.internals.metrics import scorer_of, unembed_columns
 from latentkt.internals.places import role_positions
 from latentkt.internals.sources import Donor, Resample, Zero, mean_source
 from tests.internals.making import CONTROL, ITEM, tiny_pair
-from tests.models.tiny import FAMILIES, tiny_handle
+from tests.models.tiny import FAMILIES, MORE_FAMILIES, tiny_handle
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -184,6 +185,26 @@ def test_a_users_metric_is_used_and_its_shape_checked():
         patch_roles(handle, [pair], metric=lambda logits: logits.sum())
 
 
+@pytest.mark.parametrize("family", (*FAMILIES, *MORE_FAMILIES))
+def test_a_few_logits_are_those_of_the_whole_vocabulary(family):
+    handle = tiny_handle(family)
+    resid = 3 * torch.randn(5, 2, handle.d_model, generator=torch.Generator().manual_seed(0))
+    few, whole = unembed_columns(handle, resid, [7, 3]), handle.unembed(resid)
+    torch.testing.assert_close(few, whole[..., [7, 3]], atol=1e-5, rtol=1e-5)
+
+
+def test_the_first_differing_token_of_answers_that_begin_alike():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle, correct=" is it", shortcut=" is an")
+    at = pair.answers.first_difference
+    assert at == 2
+    fast, slow = (patch_roles(handle, [pair], engine=engine, metric="first_token") for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast["patched_value"], slow["patched_value"], atol=1e-4)
+    logp = handle.logits(torch.tensor([[*pair.base.ids, *pair.answers.correct_ids[:at]]]))[0, -1].log_softmax(-1)
+    truth = float(logp[pair.answers.correct_ids[at]] - logp[pair.answers.shortcut_ids[at]])
+    assert fast["base_value"].iloc[0] == pytest.approx(truth, abs=1e-4)
+
+
 def test_sources_other_than_the_source_run():
     handle = tiny_handle("llama")
     engine = engine_of(handle)
@@ -239,6 +260,60 @@ def test_a_broken_identity_is_an_error():
     engine.sweep = wrong
     with pytest.raises(RunError, match="does not reproduce the source"):
         patch_roles(engine, [tiny_pair(handle)])
+
+
+def test_a_draw_is_never_the_base_and_a_mean_leaves_special_tokens_out():
+    handle = tiny_handle("llama", bos=True)
+    engine, pair = engine_of(handle), tiny_pair(handle)
+    other = tiny_pair(handle, base_text="The plumber did not lose\nB:", source_text="The plumber did the lose\nB:")
+    key, options = ("resid_post", 1), {"layers": [1], "where": ("constraint",), "check": False}
+    expected = patch(engine, [pair], source=Donor({pair.name: other.base}), **options)["effect"].item()
+    for seed in range(6):
+        drawn = Resample({"a": pair.base, "b": other.base}, seed)
+        assert patch(engine, [pair], source=drawn, **options)["effect"].item() == pytest.approx(expected, abs=1e-5)
+    mean = mean_source(engine, [("g", other.base)], [key], over="position")
+    labels = {label for _, label in mean.sums["g"]}
+    assert other.base.is_special[0] and labels == set(range(1, len(other.base.ids)))
+
+
+def test_a_donor_of_single_positions_gives_the_partner_in_the_role():
+    handle = tiny_handle("llama")
+    engine, pair = engine_of(handle), tiny_pair(handle)
+    other = tiny_pair(
+        handle, base_text="Now the plumber did not lose\nB:", source_text="Now the plumber did the lose\nB:"
+    )
+    options = {"layers": [1], "where": "positions", "check": False}
+    table = patch(engine, [pair], source=Donor({pair.name: other.base}), **options).set_index("position")["effect"]
+    ours, theirs = pair.base.positions("constraint"), other.base.positions("constraint")
+    values = engine.values(other.base.ids, [("resid_post", 1)])["resid_post", 1]
+    scorer, reference = scorer_of(pair, pair.base.ids), engine_of(handle, "reference")
+    cells = [(Patch("resid_post", 1, (p,), values[[q]]),) for p, q in zip(ours, theirs, strict=True)]
+    truth = [score.value - reference.score(scorer).value for score in reference.sweep(scorer, cells)]
+    np.testing.assert_allclose(table[list(map(float, ours))], truth, atol=1e-4)
+    unlike = [p for p in range(len(pair.base.ids)) if pair.base.roles[p] == "rest"]
+    assert len(unlike) != len(other.base.positions("rest")) and table[list(map(float, unlike))].isna().all()
+
+
+def test_the_identities_are_a_patch_of_the_last_token_by_itself_and_of_all_embeddings():
+    handle = tiny_handle("llama")
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    own, whole = Identities.of(engine, pair, ("z",), (0, 1, 2), scorer_of(pair, pair.base.ids)).cells
+    last = len(pair.base.ids) - 1
+    assert (own[0].site, own[0].layer, own[0].positions) == ("z", 1, (last,))
+    torch.testing.assert_close(own[0].values, engine.values(pair.base.ids, [("z", 1)])["z", 1][[last]])
+    assert (whole[0].site, whole[0].layer) == ("resid_pre", 0)
+    assert whole[0].positions == tuple(range(pair.alignment.first_difference, last + 1))
+
+
+def test_a_pattern_over_other_keys_cannot_be_put_in():
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    longer = tiny_pair(handle, base_text="The chemist of note did not win\nA:")
+    options = {"sites": ("pattern",), "where": ("constraint",), "layers": [1], "heads": True, "check": False}
+    table = patch(handle, [pair], source=Donor({pair.name: longer.base}), **options)
+    assert table["effect"].isna().all() and len(table) == handle.n_heads
+    same = patch(handle, [pair], source=Donor({pair.name: pair.source}), **options)
+    assert same["effect"].notna().all()
 
 
 def test_bad_requests_are_refused_before_work():

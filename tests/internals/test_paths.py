@@ -112,6 +112,38 @@ def test_a_frozen_norm_in_front_of_a_receiver_is_its_closed_form(family, receive
     assert not any(module._forward_hooks for module in handle.model.modules())
 
 
+def test_receivers_get_what_the_sender_sends_them_and_not_each_others_output():
+    """Two MLPs in a row, and one head of q: each receiver is held while the next one's input is read."""
+    handle = tiny_handle("llama")
+    pair = pair_of(handle)
+    reference, n = engine_of(handle, "reference"), len(pair.base.ids)
+    keys = [("attn_out", 0), ("resid_mid", 1), ("resid_mid", 2), ("resid_pre", 1)]
+    base = reference.values(pair.base.ids, keys)
+    delta = reference.values(pair.source.ids, [("attn_out", 0)])["attn_out", 0] - base["attn_out", 0]
+    blocks, everywhere = handle.arch.layers, tuple(range(n))
+    scorer = scorer_of(pair, pair.base.ids, "first_token")
+
+    def effect(*cell):
+        return reference.sweep(scorer, [cell])[0].value - reference.score(scorer).value
+
+    mlps = [
+        Patch(
+            "mlp_out",
+            at,
+            everywhere,
+            blocks[at].mlp(blocks[at].post_attention_layernorm(base["resid_mid", at] + delta)),
+        )
+        for at in (1, 2)
+    ]
+    receivers = [Node("mlp_out", 1), Node("mlp_out", 2)]
+    table = path_patch(handle, [pair], senders=[Node("attn_out", 0)], receivers=receivers)
+    assert table["effect"].item() == pytest.approx(effect(*mlps), abs=1e-5)
+    q = blocks[1].self_attn.q_proj(blocks[1].input_layernorm(base["resid_pre", 1] + delta)).view(n, 4, -1)
+    table = path_patch(handle, [pair], senders=[Node("attn_out", 0)], receivers=[Node("q", 1, 2)])
+    assert table["effect"].item() == pytest.approx(effect(Patch("q", 1, everywhere, q[:, 2], 2)), abs=1e-5)
+    assert abs(effect(Patch("q", 1, everywhere, q)) - table["effect"].item()) > 1e-4
+
+
 @pytest.mark.parametrize("family", ["neox_parallel", "bloom", "opt", "olmo2", "phi"])
 def test_a_frozen_norm_leaves_a_sender_of_the_base_value_without_effect_on_every_family(family):
     handle = tiny_handle(family)

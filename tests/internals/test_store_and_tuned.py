@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from latentkt.errors import DataError, InputError, RunError
-from latentkt.internals import answer_lens, collect, engine_of, load_tuned_lens, open_store, train_tuned_lens
+from latentkt.internals import answer_lens, collect, engine_of, load_tuned_lens, open_store, train_tuned_lens, tuned
 from latentkt.internals.lens import LensRun
 from latentkt.models import encode
 from latentkt.trapqa import builtin_items
@@ -56,6 +56,33 @@ def test_a_store_of_chosen_positions_and_without_specials(tmp_path):
         with pytest.raises(InputError, match=words):
             collect(handle, runs, tmp_path / "bad", **options)
     assert not (tmp_path / "bad").exists()
+
+
+def test_a_store_holds_every_layer_unless_told_otherwise(tmp_path):
+    handle = tiny_handle("llama")
+    store = collect(handle, runs_of(handle), tmp_path / "all", positions="last")
+    assert store.keys == [("resid_post", layer) for layer in range(handle.n_layers)]
+
+
+def test_translators_are_affine_and_trained_on_other_prompts_than_they_are_measured_on(monkeypatch):
+    handle = tiny_handle("llama", bos=True)
+    prompts = [encode(handle, text, chat=False) for text in WORDS]
+    seen, stream = [], tuned._stream
+
+    def noted(engine, chosen):
+        seen.append({prompt.text for prompt in chosen})
+        return stream(engine, chosen)
+
+    monkeypatch.setattr(tuned, "_stream", noted)
+    lens, table = train_tuned_lens(handle, prompts, steps=3)
+    held, trained = seen
+    assert not held & trained and held | trained == set(WORDS) and len(held) == 1
+    ordinary = sum(not special for prompt in prompts if prompt.text in held for special in prompt.is_special)
+    assert set(table["n_tokens"]) == {ordinary} and prompts[0].is_special[0]
+    x = torch.randn(2, handle.d_model)
+    assert lens.bias.abs().max() > 0
+    torch.testing.assert_close(lens(1, x), x + x @ lens.matrix[1].T + lens.bias[1])
+    torch.testing.assert_close(lens(handle.n_layers, x), x)
 
 
 def test_a_store_takes_pairs_and_items_as_well(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -101,7 +102,11 @@ def test_inside_the_networks(smoke, tmp_path):
     from latentkt.synthetic import run_inside
 
     run = run_inside(smoke, out=tmp_path / "inside", number=4)
-    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe", "probe_layers", "verdict"}
+    read = {"probe_layers", "verdict", "atp", "edges", "knockout", "faithfulness"}
+    assert set(run.tables) == {"lens", "patch", "patch_shortcut", "attribution", "probe", *read}
+    assert run.tables["faithfulness"]["none_error"].abs().max() < 1e-4
+    assert run.tables["knockout"]["no_cut_error"].abs().max() < 1e-4 and run.tables["knockout"]["effect"].notna().all()
+    assert run.tables["atp"]["exact"].notna().sum() > 0 and run.tables["edges"]["n_edges"].nunique() == 1
     lens = run.tables["lens"]
     assert set(lens["kind"]) == {"independent", "cooccurring"} and set(lens["layer"]) == {-1, 0, 1}
     assert lens.loc[lens["layer"] == 1, "kl_to_final"].abs().max() < 1e-6
@@ -182,3 +187,9 @@ def test_the_corpus_command(tmp_path, capsys):
 def test_json_of_the_summary_has_no_nan(smoke):
     json.loads((smoke.path / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(name))
     assert isinstance(smoke.tables["fits"], pd.DataFrame)
+
+
+def test_a_sweep_promises_nothing():
+    """Its worlds are not the preset's, so the preset's promises are not held against them."""
+    sweep = SimpleNamespace(identity={"preset": "small"}, has=lambda name: name == "sweep")
+    assert check_run(sweep) == []

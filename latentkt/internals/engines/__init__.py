@@ -38,7 +38,7 @@ def engine_of(model: ModelHandle | Engine, engine: str = "fast", **options: Any)
         **options: For the engine: `memory_mb` of `fast`.
 
     Raises:
-        InputError: The name is unknown.
+        InputError: The name is unknown, or the engine has no such option.
 
     Example:
         >>> from latentkt.internals import engine_of
@@ -54,6 +54,8 @@ def engine_of(model: ModelHandle | Engine, engine: str = "fast", **options: Any)
         return model
     if engine not in ENGINES:
         raise InputError(f"unknown engine {engine!r}", expected="fast, reference, transformer_lens or nnsight")
+    if options and engine != "fast":
+        raise InputError(f"options of engine {engine!r}", expected="none: they are those of fast", found=list(options))
     module, name = ENGINES[engine]
     made: Engine = getattr(importlib.import_module(f"{__name__}.{module}"), name)(model, **options)
     return made

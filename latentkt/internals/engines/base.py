@@ -184,28 +184,20 @@ class Engine(ABC):
 
 
 def edits_of(cell: Cell) -> dict[SiteKey, Edit]:
-    """The patches of a cell as edits by (site, layer).
-
-    Raises:
-        InputError: Two patches change the same site of the same layer.
-    """
+    """The patches of a cell as edits by (site, layer); of two at one place the later comes behind the earlier."""
     edits: dict[SiteKey, Edit] = {}
     for patch in cell:
         key = (patch.site, patch.layer)
         if key not in edits:
             edits[key] = patch.edit
         else:
-            edits[key] = _Both(edits[key], patch.edit)
+            edits[key] = then(edits[key], patch.edit)
     return edits
 
 
-@dataclass(frozen=True, eq=False)
-class _Both:
-    first: Edit
-    second: Edit
-
-    def __call__(self, value: Tensor) -> Tensor:
-        return self.second(self.first(value))
+def then(first: Edit, second: Edit) -> Edit:
+    """One edit behind the other."""
+    return lambda value: second(first(value))
 
 
 def gradients(
@@ -216,7 +208,8 @@ def gradients(
     Raises:
         InputError: `grad_of` does not give one number, or a captured value has no part in it.
     """
-    target = grad_of(logits)
+    with torch.enable_grad():  # whatever the caller's mode is
+        target = grad_of(logits)
     if target.numel() != 1:
         raise InputError("grad_of must give one number", expected="a tensor of one element", found=list(target.shape))
     found = torch.autograd.grad(target.reshape(()), list(activations.values()), allow_unused=True)

@@ -61,6 +61,11 @@ class BridgeEngine(Engine):
         self._bridge = _boot(handle)
         self._check()
 
+    @property
+    def bridge(self) -> Any:
+        """The TransformerBridge, for TransformerLens's own tools; it shares the handle's weights: train none."""
+        return self._bridge
+
     def run(
         self,
         ids: Int[Tensor, "batch pos"],

@@ -79,9 +79,9 @@ def role_features(
             f"the store has no token of role {role!r} that is not special", found=sorted(set(rows["role"]))
         )
     arrays = [np.asarray(store[site, layer]) for layer in layers]
-    parts = [(int(prompt), part.index.to_numpy()) for prompt, part in chosen.groupby("prompt")]  # type: ignore[call-overload]
+    parts = [(prompt, chosen.index[chosen["prompt"] == prompt].to_numpy()) for prompt in chosen["prompt"].unique()]
     features = np.stack([np.stack([array[where].mean(0) for array in arrays]) for _, where in parts])
-    return features, [prompt for prompt, _ in parts], layers
+    return features, [int(prompt) for prompt, _ in parts], layers
 
 
 @lru_cache(maxsize=1)

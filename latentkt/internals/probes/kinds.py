@@ -9,7 +9,8 @@ rows, so a probe fitted there is the plain one, with as many columns as rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from latentkt.errors import InputError
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
+Solve = Callable[["np.ndarray"], "np.ndarray"]
 
 __all__ = ["KINDS", "Kind", "Linear", "kind_named"]
 
@@ -140,17 +143,17 @@ class _MeanDifference:
         return [Linear(weights, -((ones + zeros) / 2 * weights).sum(0), float("nan"))] * len(steps)
 
 
-def _solvers(x, shares):  # type: ignore[no-untyped-def]
+def _solvers(x: Float[np.ndarray, "row d"], shares: Sequence[float]) -> Iterator[tuple[float, Solve]]:
     """For each share: the penalty, and y -> (x x' + penalty)^-1 y."""
     from scipy.linalg import cho_factor, cho_solve
 
     gram = x @ x.T
-    scale = np.trace(gram) / len(x) or 1.0
+    scale = float(np.trace(gram)) / len(x) or 1.0
     for share in shares:
         penalised = gram.copy()
         penalised.flat[:: len(x) + 1] += share * scale
         factor = cho_factor(penalised, lower=True, overwrite_a=True, check_finite=False)
-        yield share * scale, lambda y, factor=factor: cho_solve(factor, y, check_finite=False)
+        yield share * scale, partial(cho_solve, factor, check_finite=False)
 
 
 KINDS: dict[str, Kind] = {

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.internals.probes.fitting import Outcome
-from latentkt.stats import clustered_share, paired_interval
+from latentkt.stats import cluster_interval, clustered_share, mean_interval
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Int
 
 __all__ = ["LayerOutcomes"]
 
 SINGLE = "every entity has one row, so none can stand in train and test"
 NAN = float("nan")
 SCORES = {"generalisation": ("bag", "embedding", "random_init"), "selectivity": ("control",)}
-RESAMPLES = 999
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,40 +57,54 @@ class LayerOutcomes:
     def layer_row(self) -> dict[str, object]:
         """The layer over all folds."""
         rows = np.concatenate([outcome.rows for outcome in self.task]) if self.task else np.zeros(0, dtype=int)
-        clusters = [str(self.clusters[row]) for row in rows]
-        right = _right(self.task)
-        found = {"n_rows": len(rows), "n_groups": len(set(clusters)), "n_single": len(self.labels) - len(rows)}
-        found |= _share("", right, clusters)
+        groups = {str(self.clusters[row]) for row in rows}
+        single = len(self.labels) - len(rows)
+        numbers = _share("", self.task, self.clusters)
         for several in SCORES.values():
             for name in several:
-                found |= _share(f"{name}_", _right(self.others.get(name, ())), clusters)
-        found["majority_score"] = (
-            float(np.average([o.majority for o in self.task], weights=[len(o.rows) for o in self.task]))
-            if self.task
-            else NAN
-        )
-        found |= _difference("gain", right, _right(self.others.get("bag", ())), clusters)
-        found |= _difference("selectivity", right, _right(self.others.get("control", ())), clusters)
-        found["evidence"] = bool(found["score"] > found["bag_high"] and found["gain_low"] > 0)
+                numbers |= _share(f"{name}_", self.others.get(name, ()), self.clusters)
+        numbers["majority_score"] = _mean_majority(self.task)
+        numbers |= _difference("gain", self.task, self.others.get("bag", ()), self.clusters)
+        numbers |= _difference("selectivity", self.task, self.others.get("control", ()), self.clusters)
+        evidence = numbers["score"] > numbers["bag_high"] and numbers["gain_low"] > 0
+        counts = {"n_rows": len(rows), "n_groups": len(groups), "n_single": single}
+        found: dict[str, object] = {**counts, **numbers, "evidence": bool(evidence)}
         found["reason"] = "; ".join(dict.fromkeys(o.reason for o in self.task if o.reason)) if self.task else SINGLE
         return found
 
 
-def _right(outcomes: Sequence[Outcome]) -> Float[np.ndarray, " tested"]:
-    return np.concatenate([outcome.right for outcome in outcomes]) if outcomes else np.zeros(0)
+def _mean_majority(outcomes: Sequence[Outcome]) -> float:
+    rows = sum(len(outcome.rows) for outcome in outcomes)
+    return sum(outcome.majority * len(outcome.rows) for outcome in outcomes) / rows if rows else NAN
 
 
-def _share(name: str, right: np.ndarray, clusters: Sequence[str]) -> dict[str, float]:
-    known = ~np.isnan(right)
-    if not known.any():
+def _share(name: str, outcomes: Sequence[Outcome], clusters: Sequence[object]) -> dict[str, float]:
+    """Accuracy over all tested rows.
+
+    Folds share what they were trained on, so their scores may scatter more than rows do: the interval takes the wider
+    ends of Wilson's over groups and Student's over folds.
+    """
+    known = [outcome for outcome in outcomes if not np.isnan(outcome.right).any()]
+    if not known:
         return {f"{name}score": NAN, f"{name}low": NAN, f"{name}high": NAN}
-    share = clustered_share(right[known], [c for c, there in zip(clusters, known, strict=True) if there])
-    return {f"{name}score": share.value, f"{name}low": share.low, f"{name}high": share.high}
+    right = np.concatenate([outcome.right for outcome in known])
+    rows = clustered_share(right, [str(clusters[row]) for outcome in known for row in outcome.rows])
+    folds = mean_interval([float(outcome.right.mean()) for outcome in known])
+    low, high = np.fmin(rows.low, folds.low), np.fmax(rows.high, folds.high)
+    return {f"{name}score": rows.value, f"{name}low": max(0.0, float(low)), f"{name}high": min(1.0, float(high))}
 
 
-def _difference(name: str, first: np.ndarray, second: np.ndarray, clusters: Sequence[str]) -> dict[str, float]:
-    """Mean over groups of first − second, with its interval."""
-    if not len(first) or not len(second) or np.isnan(first - second).all():
+def _difference(
+    name: str, first: Sequence[Outcome], second: Sequence[Outcome], clusters: Sequence[object]
+) -> dict[str, float]:
+    """Mean over groups of first − second; the interval is the wider of that over groups and that over folds."""
+    both = [
+        (a, a.right - b.right) for a, b in zip(first, second, strict=False) if not np.isnan(a.right - b.right).any()
+    ]
+    if not both:
         return {name: NAN, f"{name}_low": NAN, f"{name}_high": NAN}
-    interval = paired_interval(first, second, clusters).interval
-    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    gaps = np.concatenate([gap for _, gap in both])
+    groups = cluster_interval(gaps, [str(clusters[row]) for outcome, _ in both for row in outcome.rows]).interval
+    folds = mean_interval([float(gap.mean()) for _, gap in both])
+    low, high = np.fmin(groups.low, folds.low), np.fmax(groups.high, folds.high)
+    return {name: groups.value, f"{name}_low": float(low), f"{name}_high": float(high)}

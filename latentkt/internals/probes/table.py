@@ -86,10 +86,11 @@ def probe_table(
         `.folds`: `target`, `kind`, `split`, `role`, `layer`, `fold`, `n_train`, `n_test`, `score` (accuracy), `auc`,
         `majority_score`, `C`, `reason`; under `generalisation` `bag_score`, `embedding_score`, `random_init_score`;
         under `selectivity` `control_score` and `selectivity` = score − control score. `.layers`: the same by layer,
-        over all tested rows, with 95 % intervals that count groups (`score`, `low`, `high`; `bag_low`, `bag_high`;
-        …), `gain` with `gain_low` and `gain_high` (probe − bag of tokens, paired by group), `n_groups`, `n_single`
-        (rows left out because their entity has one row) and `evidence`: under `generalisation`, whether the score lies
-        above the interval of the bag of tokens and the gain's interval above 0. What was not measured is NaN.
+        over all tested rows, with 95 % intervals, the wider of those over groups and over folds (`score`, `low`,
+        `high`; `bag_low`, `bag_high`; …), `gain` with `gain_low` and `gain_high` (probe − bag of tokens, paired by
+        group), `n_groups`, `n_single` (rows left out because their entity has one row) and `evidence`: under
+        `generalisation`, whether the score lies above the interval of the bag of tokens and the gain's interval above
+        0. What was not measured is NaN.
 
     Raises:
         InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that
@@ -124,7 +125,7 @@ def probe_table(
     rows: list[dict[str, object]] = []
     for kind in kinds:
         for split in splits:
-            about = {"target": target, "kind": kind, "split": split, "role": role}
+            about: dict[str, object] = {"target": target, "kind": kind, "split": split, "role": role}
             for number, found in enumerate(_measured(features, task, kind_named(kind), split)):
                 about["layer"] = numbers[number]
                 folds += [{**about, "fold": fold, **row} for fold, row in enumerate(found.fold_rows())]

@@ -22,6 +22,9 @@ SECTIONS: tuple[str, ...] = (
     "placebo",
     "components",
     "tokens",
+    "gradients",
+    "knockout",
+    "faithfulness",
     "probes",
     "steering",
     "verdict",
@@ -32,8 +35,21 @@ SECTIONS: tuple[str, ...] = (
     "synthetic_inside",
     "trapqa",
     "trapqa_tables",
+    "phantom",
+    "phantom_inside",
 )
-ELSEWHERE = frozenset({"construction", "explicitness", "synthetic", "synthetic_inside", "trapqa", "trapqa_tables"})
+ELSEWHERE = frozenset(
+    {
+        "construction",
+        "explicitness",
+        "phantom",
+        "phantom_inside",
+        "synthetic",
+        "synthetic_inside",
+        "trapqa",
+        "trapqa_tables",
+    }
+)
 """Sections of other kinds of runs: a page says that it lacks one of the rest, not one of these."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
 
 from latentkt import plots
@@ -69,12 +70,13 @@ def _readings(measured: pd.DataFrame) -> Finding:
 def _grid(patched: pd.DataFrame) -> Grid:
     rows = tuple(
         (
-            *(str(row.item), str(row.answer), str(row.constraint), f"{row.log_odds:+.2f}", f"{row.effect:+.2f}"),
-            "—" if row.threshold != row.threshold else f"{row.threshold:.2f}",
-            "—" if row.decision_layer != row.decision_layer else f"{row.decision_layer:.0f}",
-            f"{100 * row.sureness:.0f} % of {row.n_combinations}",
+            *(str(row[name]) for name in ("item", "answer", "constraint")),
+            *(f"{row['log_odds']:+.2f}", f"{row['effect']:+.2f}"),
+            "—" if isnan(row["threshold"]) else f"{row['threshold']:.2f}",
+            "—" if isnan(row["decision_layer"]) else f"{row['decision_layer']:.0f}",
+            f"{100 * row['sureness']:.0f} % of {row['n_combinations']}",
         )
-        for row in patched.head(MOST).itertuples()
+        for row in patched.head(MOST).to_dict("records")
     )
     more = f" {len(patched) - MOST} more are in the table." if len(patched) > MOST else ""
     return Grid(

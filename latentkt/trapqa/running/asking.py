@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from latentkt.trapqa.running.making import ProbeAnswer, answer_record, probe_ans
 from latentkt.trapqa.running.options import RunOptions
 from latentkt.trapqa.running.questions import Question, Skipped, numbered
 from latentkt.trapqa.running.records import Record
+from latentkt.trapqa.running.writing import Decoding, write_replies
 
 if TYPE_CHECKING:
     from latentkt.models import Encoded, ModelHandle
@@ -168,59 +168,12 @@ def _confidences(
 def _write(
     handle: ModelHandle, prompts: Sequence[tuple[int, ...]], keys: Sequence[str], options: RunOptions, *, chat: bool
 ) -> list[tuple[str, Reply]]:
-    """What the model writes after each prompt, with and without its reasoning.
-
-    Samples are drawn one prompt at a time, each from a seed of its own, so that they do not depend on what else is
-    asked or where a run was stopped.
-    """
-    everything = list(range(len(prompts)))
-    groups = [[n] for n in everything] if options.temperature else [everything]
-    found: dict[int, tuple[str, Reply]] = {}
-    for group in groups:
-        seed = hashlib.sha256(f"{options.seed} {keys[group[0]]}".encode()).digest()[:7]
-        for n, row in zip(group, _tokens(handle, [prompts[n] for n in group], options, chat, seed), strict=True):
-            found[n] = _read(handle, row, chat=chat)
-    return [found[n] for n in range(len(prompts))]
-
-
-def _stops(handle: ModelHandle, *, chat: bool) -> set[int]:
-    """What ends a reply: the end of turn in chat, the newline in plain, and the end of text in both."""
-    ends = {handle.end_of_turn if chat else handle.newline, handle.tokenizer.eos_token_id}
-    return {int(end) for end in ends if end is not None}
-
-
-def _tokens(
-    handle: ModelHandle, prompts: Sequence[tuple[int, ...]], options: RunOptions, chat: bool, seed: bytes
-) -> list[list[int]]:
-    """New tokens of each prompt, without padding; prompts of a batch are padded on the left."""
-    import torch
-    from transformers import GenerationConfig
-
-    width = max(map(len, prompts))
-    stops = sorted(_stops(handle, chat=chat))
-    pad = stops[0] if stops else 0
-    ids = torch.full((len(prompts), width), pad)
-    mask = torch.zeros_like(ids)
-    for n, row in enumerate(prompts):
-        ids[n, width - len(row) :], mask[n, width - len(row) :] = torch.tensor(row), 1
-    config = GenerationConfig(
+    """What the model writes after each prompt, with and without its reasoning."""
+    decoding = Decoding(
         max_new_tokens=options.max_new_tokens,
-        do_sample=bool(options.temperature),
-        num_beams=1,
-        repetition_penalty=1.0,
-        pad_token_id=pad,
-        eos_token_id=stops or None,
-        **({"temperature": options.temperature, "top_p": options.top_p, "top_k": 0} if options.temperature else {}),
+        temperature=options.temperature,
+        top_p=options.top_p,
+        seed=options.seed,
     )
-    device = handle.device
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.no_grad():
-        torch.manual_seed(int.from_bytes(seed, "big"))
-        out = handle.model.generate(ids.to(device), attention_mask=mask.to(device), generation_config=config)
-    return [row[width:].tolist() for row in out]
-
-
-def _read(handle: ModelHandle, row: list[int], *, chat: bool) -> tuple[str, Reply]:
-    stops = _stops(handle, chat=chat)
-    end = next((n for n, token in enumerate(row) if token in stops), None)
-    raw = handle.tokenizer.decode(row if end is None else row[:end], skip_special_tokens=True)
-    return raw, read_reply(raw, stop="length" if end is None else "stop")
+    written = write_replies(handle, prompts, keys, decoding, chat=chat)
+    return [(each.raw, read_reply(each.raw, stop="stop" if each.ended else "length")) for each in written]

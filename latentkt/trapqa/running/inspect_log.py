@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 _SILENT = ("hf/",)
 """Providers that say "stop" where a limit cut the reply off, too, and count padding as tokens: it cannot be told."""
 
-__all__ = ["LogRecords", "records_from_log", "save_log_records"]
+__all__ = [
+    "LogRecords",
+    "expected_samples",
+    "parameters",
+    "provenance",
+    "provider_tells",
+    "read_log",
+    "records_from_log",
+    "refuse_epochs",
+    "refuse_unfinished",
+    "save_log_records",
+    "setting_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +85,32 @@ def records_from_log(*paths: str | Path, setting: str | None = None, partial: bo
     records: list[Record] = []
     failed: dict[str, str] = {}
     unread: list[str] = []
-    provenance, missing = [], 0
+    facts, missing = [], 0
     for path in map(Path, paths):
-        log = _read(path)
-        _refuse_unfinished(log, path, partial=partial)
-        name = setting or _setting(log)
+        log = read_log(path)
+        refuse_unfinished(log, path, partial=partial)
+        name = setting or setting_of(log)
         samples = log.samples or []
-        expected = (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
-        limit = log.eval.config.limit
-        if isinstance(limit, int):
-            expected = min(expected, limit * (log.eval.config.epochs or 1))
-        missing += max(0, expected - len(samples))
+        missing += max(0, expected_samples(log) - len(samples))
         failed |= {str(sample.id): sample.error.message for sample in samples if sample.error}
         answered = [sample for sample in samples if not sample.error]
-        _refuse_epochs(answered, path)
-        tells = not log.eval.model.startswith(_SILENT)
-        found, vague = _records(answered, name, path, tells=tells)
+        refuse_epochs(answered, path)
+        found, vague = _records(answered, name, path, tells=provider_tells(log))
         records += found
         unread += vague
-        provenance.append(_provenance(log, path))
+        facts.append(provenance(log, path))
     check_unique([(record, "the logs together") for record in records])
-    return LogRecords(tuple(join_probes(records)), failed, missing, tuple(unread), tuple(provenance))
+    return LogRecords(tuple(join_probes(records)), failed, missing, tuple(unread), tuple(facts))
 
 
-def _read(path: Path) -> EvalLog:
+def read_log(path: Path) -> EvalLog:
+    """A log of inspect-ai.
+
+    Raises:
+        MissingExtraError: inspect-ai is not installed.
+        InputError: There is no such file.
+        DataError: It cannot be read as a log.
+    """
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
@@ -114,7 +128,24 @@ def _read(path: Path) -> EvalLog:
         ) from error
 
 
-def _refuse_unfinished(log: EvalLog, path: Path, *, partial: bool) -> None:
+def expected_samples(log: EvalLog) -> int:
+    """How many samples a log was to hold."""
+    epochs, limit = log.eval.config.epochs or 1, log.eval.config.limit
+    expected = (log.eval.dataset.samples or 0) * epochs
+    return min(expected, limit * epochs) if isinstance(limit, int) else expected
+
+
+def provider_tells(log: EvalLog) -> bool:
+    """Whether the provider of a log says why a reply stopped."""
+    return not log.eval.model.startswith(_SILENT)
+
+
+def refuse_unfinished(log: EvalLog, path: Path, *, partial: bool) -> None:
+    """Refuse a log that was not finished, unless `partial`.
+
+    Raises:
+        DataError: It was not.
+    """
     if log.status != "success" and not partial:
         raise DataError(
             f"{path} was not finished",
@@ -124,7 +155,12 @@ def _refuse_unfinished(log: EvalLog, path: Path, *, partial: bool) -> None:
         )
 
 
-def _refuse_epochs(samples: Sequence[EvalSample], path: Path) -> None:
+def refuse_epochs(samples: Sequence[EvalSample], path: Path) -> None:
+    """Refuse a log that asked a question more than once.
+
+    Raises:
+        DataError: Names the questions.
+    """
     repeated = sorted({str(sample.id) for sample in samples if sample.epoch > 1})
     if repeated:
         raise DataError(
@@ -169,19 +205,20 @@ def _confidence(sample: EvalSample) -> str | None:
     return first_reply(said[1:], None)[1].text if len(said) > 1 else None
 
 
-def _setting(log: EvalLog) -> str:
-    parameters = _parameters(log)
-    named = [name for name in ("reasoning_effort", "reasoning_tokens", "effort") if name in parameters]
-    return " ".join([log.eval.model, *(f"{name}={parameters[name]}" for name in named)])
+def setting_of(log: EvalLog) -> str:
+    """A name for the model and its settings: its id and what was asked of its reasoning."""
+    asked = parameters(log)
+    named = [name for name in ("reasoning_effort", "reasoning_tokens", "effort") if name in asked]
+    return " ".join([log.eval.model, *(f"{name}={asked[name]}" for name in named)])
 
 
-def _parameters(log: EvalLog) -> dict[str, Any]:
+def parameters(log: EvalLog) -> dict[str, Any]:
     """What was asked of the provider: the model's parameters, and over them those of the run."""
     both = (log.eval.model_generate_config, log.plan.config)
     return {k: v for config in both for k, v in config.model_dump(exclude_none=True, mode="json").items()}
 
 
-def _provenance(log: EvalLog, path: Path) -> dict[str, Any]:
+def provenance(log: EvalLog, path: Path) -> dict[str, Any]:
     """Appendix E.1 of the paper: which model exactly, when, with which parameters, in which run."""
     used = {sample.output.model for sample in log.samples or [] if sample.output.model}
     return {
@@ -192,7 +229,7 @@ def _provenance(log: EvalLog, path: Path) -> dict[str, Any]:
         "model_ids_returned": sorted(used),
         "model_base_url": log.eval.model_base_url,
         "model_args": _plain(log.eval.model_args),
-        "parameters": _parameters(log),
+        "parameters": parameters(log),
         "run_id": log.eval.run_id,
         "eval_id": log.eval.eval_id,
         "created": str(log.eval.created),

@@ -8,17 +8,41 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from latentkt.errors import RunError
 from latentkt.results import atomic_write
-from latentkt.trapqa.running.records import Key, Record, read_records, record_line, write_records
+from latentkt.trapqa.running.records import Record, read_records, record_line, write_records
 
-__all__ = ["Journal", "meta_path", "now", "open_journal", "write_meta"]
+__all__ = ["RECORDS", "Journal", "Layout", "meta_path", "now", "open_journal", "write_meta"]
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout(Generic[Row]):
+    """How one kind of rows lies in a file.
+
+    Attributes:
+        read: The checked rows of a file.
+        line: A row as a line, with or without its line feed.
+        write: Write a whole file.
+        key: What no two rows share.
+    """
+
+    read: Callable[[Path], list[Row]]
+    line: Callable[[Row], str]
+    write: Callable[[Sequence[Row], Path], object]
+    key: Callable[[Row], object]
+
+
+RECORDS: Layout[Record] = Layout(read_records, record_line, write_records, lambda record: record.key)
+"""Records of trap items."""
 
 
 def meta_path(path: Path) -> Path:
@@ -42,41 +66,47 @@ def write_meta(path: Path, meta: Mapping[str, Any]) -> None:
         file.write((json.dumps(meta, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-class Journal:
+class Journal(Generic[Row]):
     """Appends records to a file that is held by one process."""
 
-    def __init__(self, path: Path, meta: dict[str, Any], records: list[Record], dropped: int) -> None:
-        self.path, self.meta, self.records, self.dropped = path, meta, records, dropped
-        self.done: set[Key] = {record.key for record in records}
+    def __init__(self, path: Path, meta: dict[str, Any], records: list[Row], dropped: int, layout: Layout[Row]) -> None:
+        self.path, self.meta, self.records, self.dropped, self._layout = path, meta, records, dropped, layout
+        self.done: set[object] = {layout.key(record) for record in records}
 
-    def append(self, records: Sequence[Record]) -> None:
+    def append(self, records: Sequence[Row]) -> None:
         """Write records behind those that are there, onto the disk."""
         if not records:
             return
         with self.path.open("ab") as file:
-            file.write("".join(record_line(record) + "\n" for record in records).encode())
+            file.write("".join(self._layout.line(record).rstrip("\n") + "\n" for record in records).encode())
             file.flush()
             os.fsync(file.fileno())
         self.records += records
-        self.done |= {record.key for record in records}
+        self.done |= {self._layout.key(record) for record in records}
 
-    def finish(self, records: Sequence[Record], session: Mapping[str, Any]) -> None:
+    def finish(self, records: Sequence[Row], session: Mapping[str, Any]) -> None:
         """Put the finished records in the place of the file, and the session into its provenance."""
-        write_records(records, self.path)
+        self._layout.write(records, self.path)
         self.meta["sessions"][-1] |= {"ended": now(), **session}
         write_meta(self.path, self.meta)
 
 
 @contextmanager
 def open_journal(
-    path: Path, identity: Mapping[str, Any], *, resume: bool, command: Sequence[str] | None
-) -> Iterator[Journal]:
+    path: Path,
+    identity: Mapping[str, Any],
+    *,
+    layout: Layout[Row],
+    resume: bool,
+    command: Sequence[str] | None,
+) -> Iterator[Journal[Row]]:
     """Begin a record file, or go on with one.
 
     Args:
         path: The file.
         identity: What its answers depend on; on resume it must be what the file was begun with. Under `items.sha256`
             conditions may be added.
+        layout: What kind of rows the file holds, such as `RECORDS`.
         resume: Go on with an existing file; begin one where there is none.
         command: The words of the command line, for the record.
 
@@ -94,27 +124,29 @@ def open_journal(
     except OSError as error:
         raise RunError(f"cannot write to {path.parent}", found=error.strerror, fix="choose another folder") from error
     try:
-        yield _opened(path, dict(identity), resume=resume, command=command)
+        yield _opened(path, dict(identity), layout, resume=resume, command=command)
     finally:
         lock.release()
 
 
-def _opened(path: Path, identity: dict[str, Any], *, resume: bool, command: Sequence[str] | None) -> Journal:
+def _opened(
+    path: Path, identity: dict[str, Any], layout: Layout[Row], *, resume: bool, command: Sequence[str] | None
+) -> Journal[Row]:
     exists = path.exists() or meta_path(path).exists()
     if exists and not resume:
         raise RunError(
             f"{path} exists", expected="a new file", found="records", fix="choose another name, or go on with --resume"
         )
     meta: dict[str, Any] = {"identity": identity, "sessions": []}
-    records: list[Record] = []
+    records: list[Row] = []
     dropped = 0
     if exists:
         meta = _same_identity(path, identity)
         dropped = _drop_half_line(path)
-        records = read_records(path) if path.exists() else []
+        records = layout.read(path) if path.exists() else []
     meta["sessions"].append({"began": now(), "ended": None, "command": list(command or [])})
     write_meta(path, meta)
-    return Journal(path, meta, records, dropped)
+    return Journal(path, meta, records, dropped, layout)
 
 
 def _same_identity(path: Path, identity: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from latentkt.results import library_versions
 from latentkt.trapqa.items import ItemSet
 from latentkt.trapqa.rendering import Template
 from latentkt.trapqa.running.asking import ask
-from latentkt.trapqa.running.journal import open_journal
+from latentkt.trapqa.running.journal import RECORDS, open_journal
 from latentkt.trapqa.running.options import RunOptions
 from latentkt.trapqa.running.questions import Skipped, grouped, plan_questions
 from latentkt.trapqa.running.records import Record, join_probes
@@ -112,7 +112,8 @@ def run_trapqa(
     plan = plan_questions(source.given, orders=options.orders, seed=options.seed, limit=options.limit)
     setting = options.setting or handle.name
     skipped = list(plan.skipped)
-    with open_journal(path, _identity(handle, options, source, template), resume=resume, command=command) as journal:
+    identity = _identity(handle, options, source, template)
+    with open_journal(path, identity, layout=RECORDS, resume=resume, command=command) as journal:
         asked = 0
         with progress() as bar:
             stage = bar.stage("asking", total=len(plan.questions))
