@@ -89,7 +89,7 @@ class _Extraction:
         text = usable_text(self._shard, number, self._fields, record, self._skipped)
         if text is None:
             return
-        encoded = np.frombuffer(text.replace("\0", "\1").encode("utf-8") + b"\0", np.uint8)
+        encoded = np.frombuffer(text.replace(b"\0", b"\1") + b"\0", np.uint8)
         n, low = int(out.at[N]), int(out.at[TEXT_END])
         out.text[low : low + len(encoded)] = encoded
         out.starts[n], out.lines[n], out.cluster_ends[n] = low, out.at[LINE], out.at[CLUSTER_END]
@@ -99,16 +99,16 @@ class _Extraction:
 
     def _clusters(self, lines: NDArray[np.int64], names: bytes, ends: NDArray[np.int64]) -> NDArray[np.uint64]:
         if self._fields.cluster == "none":
-            return np.full(len(lines), _hash(""), np.uint64)
+            return np.full(len(lines), cluster_hash(""), np.uint64)
         clusters = np.zeros(len(lines), np.uint64)
         low = 0
         for index, (line, end) in enumerate(zip(lines.tolist(), ends.tolist(), strict=True)):
             if index in self._parsed:
-                clusters[index] = _hash(self._parsed[index])
+                clusters[index] = cluster_hash(self._parsed[index])
             else:
                 found = None if self._fields.cluster == "document" else _name(self._fields, names[low:end])
                 name = cluster_name(self._shard, self._before + line + 1, self._fields, found, self._skipped)
-                clusters[index] = _hash(name)
+                clusters[index] = cluster_hash(name)
             low = end
         return clusters
 
@@ -122,9 +122,6 @@ def _room(size: int) -> Any:
         np.zeros(5, place), np.empty(size + PAD + SLACK, byte), np.empty(lines, place), np.empty(lines, place),
         np.empty(size + SLACK, byte), np.empty(lines, place),
     )  # fmt: skip
-
-
-_hash = lru_cache(maxsize=1 << 12)(cluster_hash)
 
 
 @lru_cache(maxsize=1 << 12)

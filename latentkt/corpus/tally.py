@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +35,7 @@ _POISSON = np.cumsum([np.exp(-1.0) / float(f) for f in (1, 1, 2, 6, 24, 120, 720
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
+@lru_cache(maxsize=1 << 14)
 def cluster_hash(name: str) -> int:
     """64-bit hash of a cluster's name.
 
