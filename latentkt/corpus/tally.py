@@ -69,7 +69,7 @@ def sum_by(
     if counts is None:
         unique, totals = np.unique(codes, return_counts=True)
         return unique, totals.astype(np.int64)
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes)
     codes, counts = codes[order], counts[order]
     first = np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), bool), codes[1:] != codes[:-1]]))
     return codes[first], np.add.reduceat(counts, first) if len(first) else counts
@@ -223,10 +223,10 @@ def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
 
 def merge_tallies(tallies: Iterable[Tally], *, max_clusters: int = MAX_CLUSTERS) -> Tally:
     """The sum of tallies: the same bytes in any order and grouping."""
-    merged = Tally.empty()
+    merged: Tally | None = None
     for tally in tallies:
-        merged = _merge_two(merged, tally, max_clusters)
-    return merged
+        merged = tally if merged is None else _merge_two(merged, tally, max_clusters)
+    return Tally.empty() if merged is None else merged
 
 
 def _merge_two(one: Tally, other: Tally, max_clusters: int) -> Tally:
