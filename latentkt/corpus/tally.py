@@ -123,7 +123,7 @@ class Tally:
         order = np.argsort(clusters, kind="stable")
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        cells, column = np.unique(cell, return_inverse=True)
+        cells, column = _index(cell)
         width = max(len(cells), 1)
         code, value = sum_by(rank[row] * width + column, value)
         rows, columns = np.divmod(code, width)
@@ -215,6 +215,20 @@ class Tally:
         fields = ("cells", "totals", "clusters", "rows", "columns", "values", "weighted", "sketch")
         values: dict[str, Any] = {name: arrays[name] for name in fields}
         return cls(**values, dissolved=bool(arrays["dissolved"][0]))
+
+
+def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct cells, sorted, and the place of each one given among them."""
+    span = int(cell.max(initial=-1)) + 1
+    if span > 16 * len(cell):
+        cells, place = np.unique(cell, return_inverse=True)
+        return cells, place
+    there = np.zeros(span, bool)  # many of all cells are there: no need to sort
+    there[cell] = True
+    cells = np.flatnonzero(there)
+    places = np.empty(span, np.int64)
+    places[cells] = np.arange(len(cells))
+    return cells, places[cell]
 
 
 def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

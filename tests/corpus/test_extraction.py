@@ -29,7 +29,9 @@ def _read(path, kernel, fields=None, matching=PLAIN, batch_bytes=1 << 16):
     shard = Shard(str(path), "x.jsonl", "jsonl", None, path.stat().st_size)
     documents, clusters = [], []
     module = open_kernel(kernel)
-    for batch in read_shard(shard, fields or Fields("text", "source"), matching, module, skipped, batch_bytes=batch_bytes):
+    for batch in read_shard(
+        shard, fields or Fields("text", "source"), matching, module, skipped, batch_bytes=batch_bytes
+    ):
         documents += [batch.buffer.document(index) for index in range(len(batch.buffer.starts) - 1)]
         clusters += batch.clusters.tolist()
     return documents, clusters, skipped.listed, skipped.missing_clusters
@@ -71,7 +73,9 @@ def lines(draw):
     ]  # fmt: skip
     if draw(st.integers(0, 9)) == 0:
         pieces.append(draw(st.sampled_from(pieces)))  # a key twice
-    line = draw(st.sampled_from(["", " ", "\t"])) + "{" + ",".join(pieces) + "}" + draw(st.sampled_from(["", "\r", " "]))
+    line = (
+        draw(st.sampled_from(["", " ", "\t"])) + "{" + ",".join(pieces) + "}" + draw(st.sampled_from(["", "\r", " "]))
+    )
     raw = line.encode("utf-8", "surrogatepass").replace(b"\n", b" ")
     if draw(st.integers(0, 2)) == 0:
         at = draw(st.integers(0, len(raw) - 1))
@@ -95,11 +99,16 @@ def test_what_is_understood_is_what_orjson_reads(raw):
 
 
 @settings(max_examples=60, deadline=None)
-@given(raw=st.lists(st.one_of(lines(), st.sampled_from([b"", b" ", b"\x0b", b"[1]", b"null"])), max_size=12), data=st.data())
+@given(
+    raw=st.lists(st.one_of(lines(), st.sampled_from([b"", b" ", b"\x0b", b"[1]", b"null"])), max_size=12),
+    data=st.data(),
+)
 def test_a_file_gives_the_same_either_way(raw, data, tmp_path_factory):
     path = tmp_path_factory.mktemp("x") / "x.jsonl"
     path.write_bytes(b"\n".join(raw) + data.draw(st.sampled_from([b"", b"\n"])))
-    fields = data.draw(st.sampled_from([Fields("text", rule) for rule in ("source", "host:source", "document", "none")]))
+    fields = data.draw(
+        st.sampled_from([Fields("text", rule) for rule in ("source", "host:source", "document", "none")])
+    )
     matching = data.draw(st.sampled_from([PLAIN, Matching()]))
     size = data.draw(st.sampled_from([16, 300, 1 << 16]))
     assert _read(path, "numba", fields, matching, size) == _read(path, "numpy", fields, matching)

@@ -10,30 +10,50 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from latentkt.corpus.kernel.simd import prefetch
+
 __all__ = ["CellSums"]
 
-_MIX, _FREE = np.uint64(0x9E3779B97F4A7C15), np.int64(-1)
-_ONE = np.uint64(1)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_ONE, _SIXTEEN = np.uint64(1), np.uint64(16)
+_AHEAD = 24  # codes between a prefetch and its use
+_START = 1 << 16
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 
 
 @_compile
-def _add(codes, values, keys, sums, used):
-    """Add values to the sums of their codes until half the table is full; returns how many were added, and the fill."""
-    by = np.uint64(64 - np.int64(np.log2(len(keys))))
-    last = np.uint64(len(keys) - 1)
-    for row in range(len(codes)):
+def _add(codes, values, single, table, used):
+    """Add values to the sums of their codes until half the table is full; returns how many were added, and the fill.
+
+    Codes are kept plus one: 0 is a free place.
+    """
+    by = np.uint64(64 - np.int64(np.log2(len(table))))
+    last = np.uint64(len(table) - 1)
+    address = np.uint64(table.ctypes.data)
+    n = len(codes)
+    for row in range(n):
+        soon = np.uint64(codes[min(row + _AHEAD, n - 1)]) * _MIX >> by
+        prefetch(address + soon * _SIXTEEN)
         code = codes[row]
         place = np.uint64(code) * _MIX >> by
-        while keys[place] != code and keys[place] != _FREE:
+        while table[place, 0] != code + 1 and table[place, 0] != 0:
             place = place + _ONE & last
-        if keys[place] == _FREE:
-            if 2 * used >= len(keys):
+        if table[place, 0] == 0:
+            if 2 * used >= len(table):
                 return row, used
-            keys[place] = code
+            table[place, 0] = code + 1
             used += 1
-        sums[place] += values[row if len(values) > 1 else 0]
-    return len(codes), used
+        table[place, 1] += values[0 if single else row]
+    return n, used
+
+
+@_compile
+def _collect(table, codes, sums):
+    """The codes of a table and their sums; one place more than needed is written."""
+    found = 0
+    for place in range(len(table)):
+        codes[found], sums[found] = table[place, 0] - 1, table[place, 1]
+        found += table[place, 0] != 0
 
 
 @_compile
@@ -118,25 +138,26 @@ class CellSums:
     """
 
     def __init__(self) -> None:
-        self._keys, self._sums, self.used = np.full(1 << 14, _FREE), np.zeros(1 << 14, np.int64), 0
+        self._clear(_START)
         self._codes = np.zeros(1 << 16, np.int64)
 
     def add(self, codes: NDArray[np.int64], values: NDArray[np.int64]) -> None:
         """Add a value to the sum of each code; one value stands for all."""
         done = 0
         while True:
-            many, self.used = _add(codes[done:], values[done:] if len(values) > 1 else values, self._keys, self._sums, self.used)
+            rest = values[done:] if len(values) == len(codes) else values
+            many, self.used = _add(codes[done:], rest, len(values) == 1, self._table, self.used)
             done += many
             if done == len(codes):
                 return
-            there = np.flatnonzero(self._keys != _FREE)
-            keys, sums = self._keys[there], self._sums[there]
-            self._keys, self._sums = np.full(4 * len(self._keys), _FREE), np.zeros(4 * len(self._keys), np.int64)
-            self.used = 0
-            self.add(keys, sums)
+            self.add(*self.take(4 * len(self._table)))
 
     def add_units(
-        self, unit: NDArray[np.int64], name: NDArray[np.int64], base: NDArray[np.int64], shape: tuple[int, int, int, int]
+        self,
+        unit: NDArray[np.int64],
+        name: NDArray[np.int64],
+        base: NDArray[np.int64],
+        shape: tuple[int, int, int, int],
     ) -> None:
         """Add the hits of units: `shape` is keys, tasks, first cell of single names, first cell of keys with tasks."""
         self._add_all(_unit_codes, unit, name, base, shape)
@@ -148,7 +169,7 @@ class CellSums:
         base: NDArray[np.int64],
         shape: tuple[int, int, int, int],
     ) -> None:
-        """Add the hits of windows: `matches` are document, first and last word; `shape` as above with the window's size."""
+        """Add the hits of windows: `matches` are document, first and last word; the third of `shape` is the size."""
         self._add_all(_window_codes, matches, name, base, shape)
 
     def _add_all(self, make: Any, units: Any, name: NDArray[np.int64], base: NDArray[np.int64], shape: Any) -> None:
@@ -163,9 +184,13 @@ class CellSums:
                 self._codes = np.zeros(4 * len(self._codes), np.int64)
             seen[:] = 0
 
-    def take(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Codes and their sums, in no order; nothing is left."""
-        there = np.flatnonzero(self._keys != _FREE)
-        keys, sums = self._keys[there], self._sums[there]
-        self._keys[:], self._sums[:], self.used = _FREE, 0, 0
-        return keys, sums
+    def take(self, size: int = _START) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Codes and their sums, in no order; what is left is empty, with room for `size` / 2 codes."""
+        codes, sums = np.zeros(self.used + 1, np.int64), np.zeros(self.used + 1, np.int64)
+        _collect(self._table, codes, sums)
+        codes, sums = codes[: self.used], sums[: self.used]
+        self._clear(size)
+        return codes, sums
+
+    def _clear(self, size: int) -> None:
+        self._table, self.used = np.zeros((size, 2), np.int64), 0
