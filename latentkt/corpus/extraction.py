@@ -1,4 +1,4 @@
-"""JSON lines the fast way: the kernel extracts the fields, and hands every line that it does not understand to a parser."""
+"""JSON lines the fast way: the kernel extracts the fields; every line that it does not understand goes to a parser."""
 
 from __future__ import annotations
 

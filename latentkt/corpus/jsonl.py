@@ -48,10 +48,11 @@ def iterate_blocks(stream: Stream, size: int = _BLOCK) -> Iterator[tuple[bytearr
 
 def iterate_lines(stream: Stream) -> Iterator[tuple[int, bytes]]:
     """Lines of a stream, numbered from 1, without their line feeds."""
-    number = 0
+    before = 0
     for block, size in iterate_blocks(stream):
-        for number, line in enumerate(bytes(memoryview(block)[: size - 1]).split(b"\n"), start=number + 1):
-            yield number, line
+        lines = bytes(memoryview(block)[: size - 1]).split(b"\n")
+        yield from enumerate(lines, start=before + 1)
+        before += len(lines)
 
 
 def parse_line(line: bytes) -> Mapping[str, Any] | str | None:

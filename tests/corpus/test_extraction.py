@@ -59,6 +59,13 @@ value = st.recursive(
 )
 
 
+separators = st.sampled_from([(",", ":"), None])
+DAMAGE = [
+    b"", b'"', b"\\", b"{", b"}", b",", b":", b"\xff", b"\xed\xa0", b"\x00", b"\x1f", b"0", b"-", b"e1",
+    b"\\u12", b"\\ud83d\\ude00", b"\\udc00",
+]  # fmt: skip
+
+
 @st.composite
 def lines(draw):
     """A JSON line in any of many spellings, perhaps with one byte changed, dropped or doubled."""
@@ -67,10 +74,11 @@ def lines(draw):
         record[draw(st.sampled_from(["text", "source"]))] = draw(value)
     names = draw(st.permutations(list(record)))
     pieces = [
-        json.dumps(name, ensure_ascii=draw(st.booleans())) + draw(st.sampled_from([":", ": ", " :\t"]))
-        + json.dumps(record[name], ensure_ascii=draw(st.booleans()), separators=draw(st.sampled_from([(",", ":"), None])))
+        json.dumps(name, ensure_ascii=draw(st.booleans()))
+        + draw(st.sampled_from([":", ": ", " :\t"]))
+        + json.dumps(record[name], ensure_ascii=draw(st.booleans()), separators=draw(separators))
         for name in names
-    ]  # fmt: skip
+    ]
     if draw(st.integers(0, 9)) == 0:
         pieces.append(draw(st.sampled_from(pieces)))  # a key twice
     line = (
@@ -79,8 +87,7 @@ def lines(draw):
     raw = line.encode("utf-8", "surrogatepass").replace(b"\n", b" ")
     if draw(st.integers(0, 2)) == 0:
         at = draw(st.integers(0, len(raw) - 1))
-        new = draw(st.sampled_from([b"", raw[at : at + 1] * 2, b'"', b"\\", b"{", b"}", b",", b":", b"\xff", b"\xed\xa0",
-                                    b"\x00", b"\x1f", b"0", b"-", b"e1", b"\\u12", b"\\ud83d\\ude00", b"\\udc00"]))  # fmt: skip
+        new = draw(st.sampled_from([raw[at : at + 1] * 2, *DAMAGE]))
         raw = raw[:at] + new + raw[at + 1 :]
     return raw
 
@@ -118,7 +125,8 @@ def test_a_file_gives_the_same_either_way(raw, data, tmp_path_factory):
     "line",
     [
         b'{"text": "plain", "source": "s"}',
-        b' {"source":"s","id":-12.5,"ok":[true,false,null,{"a":[]},{}],"text":"a\\n\\"b\\"\\\\ \\u00e9\\ud83d\\ude00 \xc3\xa9"}\r',
+        b' {"source":"s","id":-12.5,"ok":[true,false,null,{"a":[]},{}],"text":"a\\n\\"b\\"\\\\ \\u00e9"}\r',
+        b'{"text":"\\ud83d\\ude00 \xc3\xa9 \xf0\x9f\x98\x80","source":"\\t"}',
         b'{"text": "", "source": "", "n": 0}',
     ],
 )

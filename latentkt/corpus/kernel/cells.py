@@ -14,6 +14,8 @@ from latentkt.corpus.kernel.simd import prefetch
 
 __all__ = ["CellSums"]
 
+_Shape = tuple[int, int, int, int]
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _SIXTEEN = np.uint64(1), np.uint64(16)
 _AHEAD = 24  # codes between a prefetch and its use
@@ -91,6 +93,33 @@ def _unit_codes(row, unit, name, base, shape, seen, some, codes):
 
 
 @_compile
+def _tasks_beside(row, document, name, n_keys, some):
+    """List the tasks in the document of a row; returns how many."""
+    at, tasks = row, 0
+    while at > 0 and document[at - 1] == document[row]:
+        at -= 1
+    while at < len(name) and document[at] == document[row]:
+        if name[at] >= n_keys:
+            some[tasks] = at
+            tasks += 1
+        at += 1
+    return tasks
+
+
+@_compile
+def _first_from(some, tasks, last, left):
+    """The first of the tasks that ends at the word `left` or behind it."""
+    low, high = 0, tasks
+    while low < high:
+        middle = (low + high) // 2
+        if last[some[middle]] < left:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@_compile
 def _window_codes(row, matches, name, base, shape, seen, some, codes):
     """Cells of the key occurrences from `row` on with a task in their window; as `_unit_codes`."""
     document, first, last = matches
@@ -99,26 +128,12 @@ def _window_codes(row, matches, name, base, shape, seen, some, codes):
     current = np.int64(-1)
     while row < len(name):
         if document[row] != current:
-            current, tasks = document[row], 0
-            at = row
-            while at > 0 and document[at - 1] == current:
-                at -= 1
-            while at < len(name) and document[at] == current:
-                if name[at] >= n_keys:
-                    some[tasks] = at
-                    tasks += 1
-                at += 1
+            current, tasks = document[row], _tasks_beside(row, document, name, n_keys, some)
         if filled + tasks > len(codes):
             return row, filled
         if name[row] < n_keys:
             left, right = first[row] - size, last[row] + size
-            low, high = 0, tasks
-            while low < high:  # the first task that ends inside
-                middle = (low + high) // 2
-                if last[some[middle]] < left:
-                    low = middle + 1
-                else:
-                    high = middle
+            low = _first_from(some, tasks, last, left)
             while low < tasks and last[some[low]] <= right:
                 task = some[low]
                 if first[task] >= left and seen[name[task]] != row + 1:
@@ -157,7 +172,7 @@ class CellSums:
         unit: NDArray[np.int64],
         name: NDArray[np.int64],
         base: NDArray[np.int64],
-        shape: tuple[int, int, int, int],
+        shape: _Shape,
     ) -> None:
         """Add the hits of units: `shape` is keys, tasks, first cell of single names, first cell of keys with tasks."""
         self._add_all(_unit_codes, unit, name, base, shape)
@@ -167,7 +182,7 @@ class CellSums:
         matches: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         name: NDArray[np.int64],
         base: NDArray[np.int64],
-        shape: tuple[int, int, int, int],
+        shape: _Shape,
     ) -> None:
         """Add the hits of windows: `matches` are document, first and last word; the third of `shape` is the size."""
         self._add_all(_window_codes, matches, name, base, shape)
