@@ -28,7 +28,7 @@ from latentkt.corpus.units import add_cells, cell_hits, drop_excluded
 
 __all__ = ["Counter", "Job", "Partial", "Report", "count_texts", "merge_partials"]
 
-_PENDING = 4_000_000  # sparse counts kept before they are added up
+_PENDING = 8_000_000  # sparse counts kept before they are added up
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ def sum_by(
     if counts is None:
         unique, totals = np.unique(codes, return_counts=True)
         return unique, totals.astype(np.int64)
+    if (codes[1:] > codes[:-1]).all():
+        return codes, counts
     order = np.argsort(codes)
     codes, counts = codes[order], counts[order]
     first = np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), bool), codes[1:] != codes[:-1]]))
@@ -120,13 +122,15 @@ class Tally:
             value: Count.
             max_clusters: Above this number the clusters are dissolved.
         """
-        order = np.argsort(clusters, kind="stable")
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
         cells, column = _index(cell)
         width = max(len(cells), 1)
-        code, value = sum_by(rank[row] * width + column, value)
+        code, value = sum_by(row * width + column, value)
         rows, columns = np.divmod(code, width)
+        order = np.argsort(clusters, kind="stable")
+        bounds = np.searchsorted(rows, np.arange(len(clusters) + 1))
+        many, first = np.diff(bounds)[order], bounds[:-1][order]
+        moved = np.repeat(first - np.cumsum(many) + many, many) + np.arange(len(rows))  # whole rows move
+        rows, columns, value = np.repeat(np.arange(len(clusters)), many), columns[moved], value[moved]
         totals = np.zeros(len(cells), np.int64)
         np.add.at(totals, columns, value)
         tally = cls(cells, totals, clusters[order], rows, columns, value, *_empty_sums())

@@ -50,12 +50,19 @@ def _add(codes, values, single, table, used):
 
 
 @_compile
-def _collect(table, codes, sums):
-    """The codes of a table and their sums; one place more than needed is written."""
-    found = 0
-    for place in range(len(table)):
-        codes[found], sums[found] = table[place, 0] - 1, table[place, 1]
-        found += table[place, 0] != 0
+def _look_up(codes, table, sums):
+    """The sums of codes that the table holds."""
+    by = np.uint64(64 - np.int64(np.log2(len(table))))
+    last = np.uint64(len(table) - 1)
+    address = np.uint64(table.ctypes.data)
+    n = len(codes)
+    for row in range(n):
+        soon = np.uint64(codes[min(row + _AHEAD, n - 1)]) * _MIX >> by
+        prefetch(address + soon * _SIXTEEN)
+        place = np.uint64(codes[row]) * _MIX >> by
+        while table[place, 0] != codes[row] + 1:
+            place = place + _ONE & last
+        sums[row] = table[place, 1]
 
 
 @_compile
@@ -165,7 +172,9 @@ class CellSums:
             done += many
             if done == len(codes):
                 return
-            self.add(*self.take(4 * len(self._table)))
+            kept = self._table[self._table[:, 0] > 0]
+            self._clear(2 * len(self._table))
+            self.add(kept[:, 0] - 1, kept[:, 1])
 
     def add_units(
         self,
@@ -199,12 +208,13 @@ class CellSums:
                 self._codes = np.zeros(4 * len(self._codes), np.int64)
             seen[:] = 0
 
-    def take(self, size: int = _START) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Codes and their sums, in no order; what is left is empty, with room for `size` / 2 codes."""
-        codes, sums = np.zeros(self.used + 1, np.int64), np.zeros(self.used + 1, np.int64)
-        _collect(self._table, codes, sums)
-        codes, sums = codes[: self.used], sums[: self.used]
-        self._clear(size)
+    def take(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Codes in order and their sums; nothing is left."""
+        codes = self._table[:, 0]
+        codes = np.sort(codes[codes > 0] - 1)
+        sums = np.empty(len(codes), np.int64)
+        _look_up(codes, self._table, sums)
+        self._clear(_START)
         return codes, sums
 
     def _clear(self, size: int) -> None:
