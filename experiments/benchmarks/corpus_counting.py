@@ -16,6 +16,9 @@ import multiprocessing
 import random
 import re
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +83,7 @@ def run_kernel(name: str, texts: list[str], phrases: list[str], passes: int) -> 
     build_table(phrases[:10], Matching(), kernel)
     seconds, table = best(lambda: build_table(phrases, Matching(), kernel), 2)
     kernel.PhraseCounter(table).add(make_buffer(texts[:10], Matching(), kernel))
-    rate, counter = best(lambda: _counted(kernel.PhraseCounter(table, documents=False), buffer), passes)
+    rate, counter = best(lambda: _counted(kernel.PhraseCounter(table), buffer), passes)
     return {
         "seconds": rate,
         "build": seconds,
@@ -259,13 +262,42 @@ def limits(path: Path, texts: list[str]) -> dict[str, float]:
     }
 
 
-def end_to_end(path: Path, phrases: list[str]) -> float:
+def end_to_end(path: Path, phrases: list[str]) -> dict[str, float]:
     """From zst JSONL to occurrences and documents of the phrases, MB of text per CPU-second."""
+    import zstandard
+
+    import latentkt.corpus.readers as readers
     from latentkt.corpus import count_phrases
 
-    count_phrases(phrases[:10], [str(path)])
-    seconds, counts = best(lambda: count_phrases(phrases, [str(path)]), 3)
-    return counts.text_bytes / seconds / 1e6
+    with path.open("rb") as file:
+        raw = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
+    rates = {}
+    extract = readers.can_extract
+    with tempfile.TemporaryDirectory() as folder:
+        level3 = Path(folder) / "level3.jsonl.zst"
+        level3.write_bytes(zstandard.ZstdCompressor(level=3).compress(raw))
+        for label, shard in (("as given", path), ("level 3", level3)):
+            for parser in ("extractor", "orjson"):
+                readers.can_extract = extract if parser == "extractor" else lambda *_: False
+                count_phrases(phrases[:10], [str(shard)])
+                seconds, counts = best(lambda shard=shard: count_phrases(phrases, [str(shard)]), 3)
+                rates[f"{label}, {parser}"] = counts.text_bytes / seconds / 1e6
+    readers.can_extract = extract
+    return rates
+
+
+def peak_memory(path: Path, phrases: list[str]) -> float:
+    """Peak resident memory, in MB, of a process that counts the phrases in a corpus of files."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("\n".join(phrases))
+        file.flush()
+        code = (
+            "import re, sys; from pathlib import Path; from latentkt.corpus import count_phrases;"
+            "count_phrases(Path(sys.argv[1]).read_text().split(chr(10)), [sys.argv[2]]);"
+            "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
+        )
+        done = subprocess.run([sys.executable, "-c", code, file.name, str(path)], capture_output=True, check=True)
+    return int(done.stdout) * 1024 / 1e6
 
 
 def windows(texts: list[str], *, n_keys: int, n_tasks: int) -> float:
@@ -279,7 +311,7 @@ def windows(texts: list[str], *, n_keys: int, n_tasks: int) -> float:
     }
     clusters = [str(i % 200) for i in range(len(texts))]
     count_texts(texts[:50], patterns, windows=[50], clusters=clusters[:50])
-    seconds, counts = best(lambda: count_texts(texts, patterns, windows=[50], clusters=clusters), 2)
+    seconds, counts = best(lambda: count_texts(texts, patterns, windows=[50], clusters=clusters), 1)
     return counts.manifest["text_bytes"] / seconds / 1e6
 
 
@@ -349,9 +381,13 @@ def main() -> None:
                 flush=True,
             )
     print(f"two processes: {two_processes(texts, sets['10,000']):.2f} x one (wall)", flush=True)
-    rate = end_to_end(options.corpus, sets["10,000"])
-    print(f"zst JSONL end to end, 10,000 phrases: {rate:.0f} MB/CPU-s", flush=True)
-    print(f"9,000 keys x 1,000 tasks, window 50: {windows(texts, n_keys=9000, n_tasks=1000):.0f} MB/CPU-s", flush=True)
+    for label, rate in end_to_end(options.corpus, sets["10,000"]).items():
+        print(f"zst JSONL end to end, 10,000 phrases, {label}: {rate:.0f} MB/CPU-s", flush=True)
+    print(f"peak memory with {options.large:,} phrases: {peak_memory(options.corpus, dense):.0f} MB", flush=True)
+    many = texts * max(1, round(200 / options.megabytes))
+    size = sum(map(len, many)) / 1e6
+    rate = windows(many, n_keys=9000, n_tasks=1000)
+    print(f"9,000 keys x 1,000 tasks, window 50, {size:.0f} MB: {rate:.0f} MB/CPU-s", flush=True)
 
 
 if __name__ == "__main__":

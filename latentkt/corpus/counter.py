@@ -21,14 +21,14 @@ from latentkt.corpus.lexicon import Lexicon, build_lexicon
 from latentkt.corpus.matching import Matching
 from latentkt.corpus.patterns import Form, Patterns
 from latentkt.corpus.readers import read_shard
-from latentkt.corpus.scan import scan
+from latentkt.corpus.scan import Matches, scan
 from latentkt.corpus.shards import Shard
 from latentkt.corpus.tally import Tally, cluster_hash, merge_tallies, sum_by
-from latentkt.corpus.units import cell_hits, drop_excluded
+from latentkt.corpus.units import add_cells, cell_hits, drop_excluded
 
 __all__ = ["Counter", "Job", "Partial", "Report", "count_texts", "merge_partials"]
 
-_PENDING = 4_000_000  # sparse counts kept before they are added up
+_PENDING = 8_000_000  # sparse counts kept before they are added up
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ class Counter:
         self._codes: list[NDArray[np.int64]] = []
         self._counts: list[NDArray[np.int64]] = []
         self._pending = 0
-        self._tally = Tally.empty()
+        self._sums = self.lexicon.kernel.CellSums() if hasattr(self.lexicon.kernel, "CellSums") else None
+        self._tally: Tally | None = None
         self._report = Report()
 
     def add(self, batch: Batch) -> None:
@@ -170,29 +171,41 @@ class Counter:
             np.int64,
             len(batch.clusters),
         )
+        matches = drop_excluded(matches, self.job.layout.n_names)
+        self._add_hits(batch, matches, rows)
+        if self._pending > _PENDING:
+            self._settle()
+
+    def _add_hits(self, batch: Batch, matches: Matches, rows: NDArray[np.int64]) -> None:
         size = self.job.layout.size
-        for document, cell in cell_hits(batch.buffer, drop_excluded(matches, self.job.layout.n_names), self.job.layout):
+        if self._sums is not None:
+            add_cells(self._sums, batch.buffer, matches, self.job.layout, rows)
+            self._pending = self._sums.used
+            return
+        for document, cell in cell_hits(batch.buffer, matches, self.job.layout):
             codes, counts = sum_by(rows[document] * size + cell)
             self._codes.append(codes)
             self._counts.append(counts)
             self._pending += len(codes)
-        if self._pending > _PENDING:
-            self._settle()
 
     def _settle(self) -> None:
         """Fold what is pending into the tally."""
         if not self._rows:
             return
-        codes, counts = sum_by(np.concatenate(self._codes), np.concatenate(self._counts))
+        if self._sums is not None:
+            codes, counts = self._sums.take()
+        else:
+            codes, counts = sum_by(np.concatenate(self._codes), np.concatenate(self._counts))
         row, cell = np.divmod(codes, self.job.layout.size)
         clusters = np.fromiter(self._rows, np.uint64, len(self._rows))
-        self._tally = merge_tallies([self._tally, Tally.build(clusters, row, cell, counts)])
+        tally = Tally.build(clusters, row, cell, counts)
+        self._tally = tally if self._tally is None else merge_tallies([self._tally, tally])
         self._rows, self._codes, self._counts, self._pending = {}, [], [], 0
 
     def take(self) -> Partial:
         """What has been counted since the last call."""
         self._settle()
-        partial = Partial(self._tally, self._report)
+        partial = Partial(self._tally or Tally.empty(), self._report)
         self._clear()
         return partial
 

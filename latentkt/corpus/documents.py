@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel import Kernel
-from latentkt.corpus.kernel.hashing import Buffer, split
+from latentkt.corpus.kernel.hashing import Buffer, pack, split
 from latentkt.corpus.matching import Matching, character_tables
 from latentkt.errors import DataError
 
@@ -62,13 +62,13 @@ class Skipped:
             self.listed.append([file, line, reason])
 
 
-def make_buffer(texts: Sequence[str], matching: Matching, kernel: Kernel) -> Buffer:
-    """The buffer of some texts: prepared where that may change them, else as they are."""
-    joined = "\0".join([*texts, ""])
-    if joined.count("\0") != len(texts):
-        joined = "\0".join([*(text.replace("\0", "\1") for text in texts), ""])
-    buffer = split(joined.encode("utf-8"))
-    return buffer if joined.isascii() else prepare_buffer(buffer, matching, kernel)
+def make_buffer(texts: Sequence[str | bytes], matching: Matching, kernel: Kernel) -> Buffer:
+    """The buffer of some texts, as strings or as UTF-8: prepared where that may change them, else as they are."""
+    documents = [text.encode("utf-8") if isinstance(text, str) else text for text in texts]
+    buffer = pack(documents)
+    if len(buffer.starts) != len(documents) + 1:
+        buffer = pack([document.replace(b"\0", b"\1") for document in documents])
+    return prepare_buffer(buffer, matching, kernel)
 
 
 def prepare_buffer(buffer: Buffer, matching: Matching, kernel: Kernel) -> Buffer:

@@ -14,6 +14,8 @@ __all__ = ["SLACK", "iterate_blocks", "iterate_lines", "parse_line"]
 SLACK = 128
 _BLOCK, _FEED = 1 << 20, 0x0A
 _ORJSON = find_spec("orjson") is not None
+if _ORJSON:
+    import orjson
 
 
 def iterate_blocks(stream: Stream, size: int = _BLOCK) -> Iterator[tuple[bytearray, int]]:
@@ -46,10 +48,11 @@ def iterate_blocks(stream: Stream, size: int = _BLOCK) -> Iterator[tuple[bytearr
 
 def iterate_lines(stream: Stream) -> Iterator[tuple[int, bytes]]:
     """Lines of a stream, numbered from 1, without their line feeds."""
-    number = 0
+    before = 0
     for block, size in iterate_blocks(stream):
-        for number, line in enumerate(bytes(memoryview(block)[: size - 1]).split(b"\n"), start=number + 1):
-            yield number, line
+        lines = bytes(memoryview(block)[: size - 1]).split(b"\n")
+        yield from enumerate(lines, start=before + 1)
+        before += len(lines)
 
 
 def parse_line(line: bytes) -> Mapping[str, Any] | str | None:
@@ -59,7 +62,7 @@ def parse_line(line: bytes) -> Mapping[str, Any] | str | None:
         >>> parse_line(b'{"text": "x"}'), parse_line(b" "), parse_line(b"[1]")
         ({'text': 'x'}, None, 'not an object')
     """
-    if not line.strip():
+    if not line or line.isspace():
         return None
     try:
         record = _loads(line)
@@ -70,8 +73,6 @@ def parse_line(line: bytes) -> Mapping[str, Any] | str | None:
 
 def _loads(line: bytes) -> Any:
     if _ORJSON:
-        import orjson
-
         return orjson.loads(line)
     return json.loads(line.decode("utf-8"), parse_constant=_refuse)
 

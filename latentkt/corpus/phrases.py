@@ -102,6 +102,10 @@ class PhraseScanner:
             self._verify(buffer, self._prepared[self._first_with_slot[slot]], end)
 
     def _verify(self, buffer: Buffer, phrase: str, end: int) -> None:
+        as_written = phrase.encode("utf-8")
+        found = buffer.data[max(end - len(as_written), 0) : end].tobytes()
+        if found == as_written or (self.matching.folds and found.lower() == as_written.lower()):
+            return
         low = int(buffer.starts[np.searchsorted(buffer.starts, end) - 1])
         wanted = self.matching.fold(" ".join(phrase.split()))
         for reach in (4 * len(phrase) + 16, 1 << 12, end - low):

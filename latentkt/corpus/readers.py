@@ -53,7 +53,7 @@ def read_shard(
     if shard.format == "jsonl" and can_extract(fields, kernel):
         yield from extract_batches(shard, fields, matching, kernel, skipped, batch_bytes)
         return
-    texts: list[str] = []
+    texts: list[bytes] = []
     clusters: list[int] = []
     size = done = 0
     with closing(iterate_records(shard, fields, skipped)) as records:

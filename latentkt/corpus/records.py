@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from latentkt.corpus.documents import Skipped
@@ -12,15 +13,16 @@ from latentkt.corpus.shards import Shard
 __all__ = ["cluster_name", "usable_text"]
 
 
-def usable_text(shard: Shard, line: int, fields: Fields, record: Mapping[str, Any], skipped: Skipped) -> str | None:
-    """The text of a record; None, and `skipped` is told, where there is none that UTF-8 can hold.
+def usable_text(shard: Shard, line: int, fields: Fields, record: Mapping[str, Any], skipped: Skipped) -> bytes | None:
+    """The text of a record as UTF-8; None, and `skipped` is told, where there is none that UTF-8 can hold.
 
     Raises:
         DataError: There is none, in strict mode.
     """
     text = fields.text_of(record)
-    if isinstance(text, str) and _encodable(text):
-        return text
+    if isinstance(text, str):
+        with suppress(UnicodeEncodeError):  # a lone surrogate, which JSON can smuggle in
+            return text.encode("utf-8")
     skipped.add(shard.name, line, f"no text in field {fields.text!r}", repr(text)[:80])
     return None
 
@@ -30,14 +32,3 @@ def cluster_name(shard: Shard, line: int, fields: Fields, found: str | None, ski
     if found is None and fields.cluster not in {"document", "none"}:
         skipped.missing_clusters += 1
     return f"{shard.name}\n{line}" if found is None else found
-
-
-def _encodable(text: str) -> bool:
-    """Whether a text holds no lone surrogate (which JSON can smuggle in, and UTF-8 cannot hold)."""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +35,7 @@ _POISSON = np.cumsum([np.exp(-1.0) / float(f) for f in (1, 1, 2, 6, 24, 120, 720
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
+@lru_cache(maxsize=1 << 14)
 def cluster_hash(name: str) -> int:
     """64-bit hash of a cluster's name.
 
@@ -67,7 +69,9 @@ def sum_by(
     if counts is None:
         unique, totals = np.unique(codes, return_counts=True)
         return unique, totals.astype(np.int64)
-    order = np.argsort(codes, kind="stable")
+    if (codes[1:] > codes[:-1]).all():
+        return codes, counts
+    order = np.argsort(codes)
     codes, counts = codes[order], counts[order]
     first = np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), bool), codes[1:] != codes[:-1]]))
     return codes[first], np.add.reduceat(counts, first) if len(first) else counts
@@ -118,13 +122,15 @@ class Tally:
             value: Count.
             max_clusters: Above this number the clusters are dissolved.
         """
-        order = np.argsort(clusters, kind="stable")
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        cells, column = np.unique(cell, return_inverse=True)
+        cells, column = _index(cell)
         width = max(len(cells), 1)
-        code, value = sum_by(rank[row] * width + column, value)
+        code, value = sum_by(row * width + column, value)
         rows, columns = np.divmod(code, width)
+        order = np.argsort(clusters, kind="stable")
+        bounds = np.searchsorted(rows, np.arange(len(clusters) + 1))
+        many, first = np.diff(bounds)[order], bounds[:-1][order]
+        moved = np.repeat(first - np.cumsum(many) + many, many) + np.arange(len(rows))  # whole rows move
+        rows, columns, value = np.repeat(np.arange(len(clusters)), many), columns[moved], value[moved]
         totals = np.zeros(len(cells), np.int64)
         np.add.at(totals, columns, value)
         tally = cls(cells, totals, clusters[order], rows, columns, value, *_empty_sums())
@@ -215,16 +221,30 @@ class Tally:
         return cls(**values, dissolved=bool(arrays["dissolved"][0]))
 
 
+def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct cells, sorted, and the place of each one given among them."""
+    span = int(cell.max(initial=-1)) + 1
+    if span > 16 * len(cell):
+        cells, place = np.unique(cell, return_inverse=True)
+        return cells, place
+    there = np.zeros(span, bool)  # many of all cells are there: no need to sort
+    there[cell] = True
+    cells = np.flatnonzero(there)
+    places = np.empty(span, np.int64)
+    places[cells] = np.arange(len(cells))
+    return cells, places[cell]
+
+
 def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     return np.zeros((0, REPLICATES), np.int64), np.zeros((0, SKETCH), np.uint64)
 
 
 def merge_tallies(tallies: Iterable[Tally], *, max_clusters: int = MAX_CLUSTERS) -> Tally:
     """The sum of tallies: the same bytes in any order and grouping."""
-    merged = Tally.empty()
+    merged: Tally | None = None
     for tally in tallies:
-        merged = _merge_two(merged, tally, max_clusters)
-    return merged
+        merged = tally if merged is None else _merge_two(merged, tally, max_clusters)
+    return Tally.empty() if merged is None else merged
 
 
 def _merge_two(one: Tally, other: Tally, max_clusters: int) -> Tally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from latentkt.corpus.layout import Layout
 from latentkt.corpus.scan import Matches
 from latentkt.corpus.sentences import sentence_starts
 
-__all__ = ["cell_hits", "drop_excluded"]
+__all__ = ["add_cells", "cell_hits", "drop_excluded"]
 
 Hits = tuple[NDArray[np.int64], NDArray[np.int64]]  # document, cell: one row a hit
 
@@ -50,14 +51,64 @@ def cell_hits(buffer: Buffer, matches: Matches, layout: Layout) -> Iterator[Hits
             yield from _window_hits(matches, layout, offset, size)
             continue
         unit = document if scope == "document" else _sentence_units(buffer, matches)
-        pairs = np.unique(unit * layout.n_names + name)
-        units, names = np.divmod(pairs, layout.n_names)
-        units_document = document[np.searchsorted(unit, units)]
-        first = (
-            layout.n_names if scope == "document" else offset + len(layout.keys) * len(layout.tasks) + len(layout.pairs)
-        )
-        yield units_document, first + names
+        units, names, units_document = _distinct(unit, name, document, layout)
+        yield units_document, _single_offset(layout, scope) + names
         yield from _joint_hits(units, names, units_document, layout, offset)
+    yield from pair_hits(buffer, matches, layout)
+
+
+def pair_hits(buffer: Buffer, matches: Matches, layout: Layout) -> Iterator[Hits]:
+    """The hits of the named pairs of keys alone."""
+    if not layout.pairs:
+        return
+    name, document = matches.entry.astype(np.int64), matches.document
+    for scope in layout.scopes:
+        offset = layout.scope_offset(scope) + len(layout.keys) * len(layout.tasks)
+        size = layout.window(scope)
+        if size is not None:
+            yield from _window_pairs(matches, layout, offset, size)
+            continue
+        unit = document if scope == "document" else _sentence_units(buffer, matches)
+        units, names, units_document = _distinct(unit, name, document, layout)
+        for index, (one, other) in enumerate(layout.pairs):
+            a, b = (np.flatnonzero(names == layout.keys.index(key)) for key in (one, other))
+            both = a[np.isin(units[a], units[b])]
+            yield units_document[both], np.full(len(both), offset + index)
+
+
+def add_cells(sums: Any, buffer: Buffer, matches: Matches, layout: Layout, rows: NDArray[np.int64]) -> None:
+    """Add the same hits to a kernel's `CellSums`; `rows` is the row of the cluster of each document."""
+    name, document = matches.entry.astype(np.int64), matches.document
+    base = rows[document] * layout.size
+    one = np.ones(1, np.int64)
+    sums.add(base + name, one)
+    n_keys, n_tasks = len(layout.keys), len(layout.tasks)
+    for scope in layout.scopes:
+        offset = layout.scope_offset(scope)
+        size = layout.window(scope)
+        if size is not None:
+            places = (document, matches.first, matches.last)
+            sums.add_windows(places, name, base, (n_keys, n_tasks, size, offset))
+            continue
+        unit = document if scope == "document" else _sentence_units(buffer, matches)
+        sums.add_units(unit, name, base, (n_keys, n_tasks, _single_offset(layout, scope), offset))
+    for hit_document, cell in pair_hits(buffer, matches, layout):
+        sums.add(rows[hit_document] * layout.size + cell, one)
+
+
+def _single_offset(layout: Layout, scope: str) -> int:
+    """First cell of the units that hold a name, by name."""
+    if scope == "document":
+        return layout.n_names
+    return layout.scope_offset(scope) + len(layout.keys) * len(layout.tasks) + len(layout.pairs)
+
+
+def _distinct(
+    unit: NDArray[np.int64], name: NDArray[np.int64], document: NDArray[np.int64], layout: Layout
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Units and the names in them, each once, and the document of each."""
+    units, names = np.divmod(np.unique(unit * layout.n_names + name), layout.n_names)
+    return units, names, document[np.searchsorted(unit, units)]
 
 
 def _sentence_units(buffer: Buffer, matches: Matches) -> NDArray[np.int64]:
@@ -93,10 +144,6 @@ def _joint_hits(
     key_row, task_row = _expand(low, high)
     cell = offset + names[keys][key_row] * n_tasks + names[tasks][task_row] - n_keys
     yield unit_document[keys][key_row], cell
-    for index, (one, other) in enumerate(layout.pairs):
-        a, b = keys[names[keys] == layout.keys.index(one)], keys[names[keys] == layout.keys.index(other)]
-        both = a[np.isin(units[a], units[b])]
-        yield unit_document[both], np.full(len(both), offset + n_keys * n_tasks + index)
 
 
 def _expand(low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -113,11 +160,14 @@ def _window_hits(matches: Matches, layout: Layout, offset: int, size: int) -> It
     keys, tasks = np.flatnonzero(is_key), np.flatnonzero(~is_key)
     row, name = _neighbours(matches, keys, tasks, size)
     yield matches.document[keys][row], offset + matches.entry[keys][row].astype(np.int64) * n_tasks + name - n_keys
+
+
+def _window_pairs(matches: Matches, layout: Layout, offset: int, size: int) -> Iterator[Hits]:
     for index, (one, other) in enumerate(layout.pairs):
         ones = np.flatnonzero(matches.entry == layout.keys.index(one))
         others = np.flatnonzero(matches.entry == layout.keys.index(other))
         row, _ = _neighbours(matches, ones, others, size)
-        yield matches.document[ones][row], np.full(len(row), offset + n_keys * n_tasks + index)
+        yield matches.document[ones][row], np.full(len(row), offset + index)
 
 
 def _neighbours(

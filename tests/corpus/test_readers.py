@@ -113,13 +113,14 @@ def test_damaged_lines_are_listed(tmp_path):
 @pytest.mark.parametrize("line", [b'{"text": "\\ud800"}', b'{"a": NaN}', b"{'a': 1}", b"\xff{}", b'{"a": 1} x'])
 def test_both_parsers_refuse_the_same_lines(line, monkeypatch):
     import latentkt.corpus.jsonl as jsonl
-    from latentkt.corpus.records import _encodable
+    from latentkt.corpus.documents import Skipped
+    from latentkt.corpus.records import usable_text
+    from latentkt.corpus.shards import Shard
 
     def usable():
         record = parse_line(line)
-        return isinstance(record, dict) and all(
-            _encodable(value) for value in record.values() if isinstance(value, str)
-        )
+        shard = Shard("x", "x", "jsonl", None, 0)
+        return isinstance(record, dict) and usable_text(shard, 1, Fields(), record, Skipped()) is not None
 
     assert not usable()
     monkeypatch.setattr(jsonl, "_ORJSON", False)

@@ -60,12 +60,10 @@ def _skip_space(at):
 
 @_compile
 def _equals(at, size, name, n):
-    if size != n:
-        return False
-    for place in range(n):
-        if load8(at + np.uint64(place)) != load8(name + np.uint64(place)):
-            return False
-    return True
+    place = 0
+    while size == n and place < n and load8(at + np.uint64(place)) == load8(name + np.uint64(place)):
+        place += 1
+    return size == n and place == n
 
 
 @_compile
@@ -95,7 +93,7 @@ def _value(at, target, what):
     if what != OTHER:
         return _ZERO, _ZERO
     four = load64(at) & _LOW32
-    if four == _TRUE or four == _NULL:
+    if four in (_TRUE, _NULL):
         return at + _FOUR, _ZERO
     if four == _FALS and load8(at + _FOUR) == ord("e"):
         return at + _FOUR + _ONE, _ZERO

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from latentkt.corpus.kernel.cells import CellSums
 from latentkt.corpus.kernel.chunks import DOCUMENT, END, KEYS, LOW, WORDS, close_chunk, new_lists, next_chunk
 from latentkt.corpus.kernel.edges import BACK, care_places, edges
 from latentkt.corpus.kernel.extract import extract_lines
@@ -20,7 +21,7 @@ from latentkt.corpus.kernel.tallying import PhraseCounter
 from latentkt.corpus.kernel.words import hash_words
 from latentkt.corpus.matching import CharacterTables
 
-__all__ = ["PhraseCounter", "careful", "extract_lines", "find", "tokenise"]
+__all__ = ["CellSums", "PhraseCounter", "careful", "extract_lines", "find", "tokenise"]
 
 _U32, _LOW32 = np.uint64(32), np.uint64(0xFFFFFFFF)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)

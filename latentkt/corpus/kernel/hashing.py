@@ -54,14 +54,18 @@ def pack(documents: list[bytes]) -> Buffer:
         >>> pack([b"one", b"", b"two"]).starts
         array([0, 4, 5, 9])
     """
-    return split(b"\0".join([*documents, b""]))
+    joined = b"\0".join([*documents, bytes(PAD)])
+    return _buffer(joined, len(joined) - PAD)
 
 
 def split(joined: bytes) -> Buffer:
     """The buffer of documents that already end with a NUL each."""
-    data = np.frombuffer(joined + bytes(PAD), np.uint8)
-    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(data[: len(joined)] == 0) + 1])
-    return Buffer(data, len(joined), starts)
+    return _buffer(joined + bytes(PAD), len(joined))
+
+
+def _buffer(padded: bytes, size: int) -> Buffer:
+    data = np.frombuffer(padded, np.uint8)
+    return Buffer(data, size, np.concatenate([np.zeros(1, np.int64), np.flatnonzero(data[:size] == 0) + 1]))
 
 
 def piece_masks() -> NDArray[np.uint64]:

@@ -19,7 +19,7 @@ from latentkt.corpus.kernel.hashing import (
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words, phrase_keys
 from latentkt.corpus.matching import CARE, SPACE, WORD, CharacterTables
 
-__all__ = ["PhraseCounter", "careful", "find", "tokenise"]
+__all__ = ["PhraseCounter", "careful", "find", "tokenise"]  # no CellSums: `units` counts with NumPy
 
 _HIGH = np.uint64(0x8080808080808080)
 _MASKS = piece_masks()
