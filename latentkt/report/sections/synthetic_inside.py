@@ -108,6 +108,6 @@ def _attribution(table: pd.DataFrame) -> Grid:
     rows = []
     for (component, layer), cells in summed.groupby(["component", "layer"], observed=True):
         values = (_text(_networks(cells[cells["kind"] == kind], "contribution")) for kind in kinds)
-        rows.append((str(component), "" if layer < 0 else str(layer), *values))
+        rows.append((str(component), "" if str(layer) == "-1" else str(layer), *values))
     caption = "Direct attribution of the log-odds on traps, heads of a layer together; norm frozen."
     return Grid(("part", "layer", *kinds), tuple(rows), caption, frozenset(("layer", *kinds)))
