@@ -65,11 +65,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _count(args: argparse.Namespace) -> int:
+    from latentkt.corpus.lexicon import unfiltered
     from latentkt.corpus.local import count_corpus
     from latentkt.corpus.matching import Matching
     from latentkt.corpus.patterns import load_patterns
 
     patterns = load_patterns(args.patterns)
+    for form in unfiltered(patterns):
+        print(f"note: no text is certain to stand in each match of {form!r}: it runs on every document, slowly")
     counts = count_corpus(
         args.paths,
         patterns,

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from latentkt.corpus.kernel.table import PhraseTable, build_table
 from latentkt.corpus.matching import Matching
-from latentkt.corpus.patterns import Form
+from latentkt.corpus.patterns import Form, Patterns
 from latentkt.errors import DataError
 
 if TYPE_CHECKING:
     from latentkt.corpus.kernel import Kernel
 
-__all__ = ["Lexicon", "SlowForm", "build_lexicon", "required_literal"]
+__all__ = ["Lexicon", "SlowForm", "build_lexicon", "required_literal", "unfiltered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,6 @@ class Lexicon:
     offsets: NDArray[np.int64]
     entries: NDArray[np.int32]
     slow: tuple[SlowForm, ...]
-
-    @property
-    def unfiltered(self) -> tuple[str, ...]:
-        """Expressions without a required literal: they run on every document."""
-        return tuple(form.pattern.pattern for form in self.slow if form.literal is None)
 
 
 def build_lexicon(forms: Sequence[tuple[int, Form]], matching: Matching, kernel: Kernel) -> Lexicon:
@@ -112,6 +107,18 @@ def _slow_regex(entry: int, source: str, matching: Matching) -> SlowForm:
 def _longest_ascii(texts: Sequence[str]) -> bytes | None:
     runs = [run for text in texts for run in re.findall(r"[!-~]+", text)]
     return max(runs, key=len).encode("ascii") if runs else None
+
+
+def unfiltered(patterns: Patterns) -> tuple[str, ...]:
+    """The regex forms without a required literal: they run on every document.
+
+    Example:
+        >>> unfiltered(Patterns.from_dict({"keys": {"d": ["Darwin", {"regex": "[A-Z]+"}]}}))
+        ('[A-Z]+',)
+    """
+    groups = (*patterns.keys.values(), *patterns.tasks.values(), *patterns.exclude.values())
+    forms = dict.fromkeys(form.text for forms in groups for form in forms if form.regex)
+    return tuple(source for source in forms if required_literal(source) is None)
 
 
 def required_literal(source: str) -> bytes | None:

@@ -126,3 +126,11 @@ def test_books_to_priors_against_the_oracle(data_dir, files, capsys):
     assert math.isclose(result["ratio"]["estimate"], special.digamma(a + 0.5) - special.digamma(b + 0.5))
     assert result["ratio"]["low"] < result["ratio"]["estimate"] < result["ratio"]["high"]
     assert result["key_pair"] == expected["key_pairs"]["document"]["darwin", "asa gray"]
+
+
+def test_forms_that_run_everywhere_are_named(files, capsys):
+    patterns = {"keys": {"e": ["Euclid", {"regex": "Aristot(le|eles)"}, {"regex": "[A-Z]{9}"}]}, "tasks": {}}
+    (files / "q.json").write_text(json.dumps(patterns))
+    assert main(["corpus", "count", "c.jsonl", "--patterns", "q.json", "--out", "slow"]) == 0
+    notes = [line for line in capsys.readouterr().out.splitlines() if "every document" in line]
+    assert len(notes) == 1 and "[A-Z]{9}" in notes[0]

@@ -54,3 +54,14 @@ def test_equals_the_oracle(kernel, matching, data):
     pieces = [" ".join(text.split()[:3]).strip(" .,-'—…()\u2019\u200b") for text in documents]  # phrases that do occur
     phrases += [piece for piece in pieces if any(char.isalnum() for char in piece)]
     assert _found(phrases, documents, matching, kernel) == _expected(phrases, documents, matching)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("before", range(56, 67))
+def test_white_space_over_the_edge_of_a_block(kernel, before):
+    """A run of white space that fills blocks of 64 bytes still joins two words; one with a dot in it does not."""
+    filler = "x" * (before - 3)
+    texts = [f"{filler} new{' ' * n}york" for n in (1, 7, 8, 63, 64, 65, 128, 200)]
+    texts += [text.replace("new ", "new.") for text in texts]
+    found = _found(["new york"], texts, Matching(), kernel)
+    assert found == [[1] * 8 + [0] * 8]

@@ -114,18 +114,12 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
     """
     characters = character_tables(matching)
     fold_bits = FOLD_BITS if matching.folds else 0
-    buffer = split("\0".join([*phrases, ""]).encode("utf-8"))
-    words = kernel.tokenise(buffer, characters, fold_bits=fold_bits, gaps=True)
-    bounds = np.searchsorted(words.start, buffer.starts)
-    lengths, last = np.diff(bounds), bounds[1:] - 1
-    good = np.flatnonzero(_hashable(buffer.starts, words.start, words.end, bounds, lengths))
-    lengths, last = lengths[good], last[good]
-    keys, pairs = np.zeros(len(good), np.uint64), np.zeros(len(good), np.uint64)
-    for length in np.unique(lengths).tolist():
-        rows = np.flatnonzero(lengths == length)
-        keys[rows] = phrase_keys(words, last[rows], length)
-        if length > 1:
-            pairs[rows] = phrase_keys(words, last[rows], 2)
+    pieces = [
+        _hash_phrases(phrases[low : low + _PIECE], characters, fold_bits, kernel)
+        for low in range(0, max(len(phrases), 1), _PIECE)
+    ]
+    good, lengths, keys, pairs, last = (np.concatenate(column) for column in list(zip(*pieces, strict=True))[:5])
+    good = np.flatnonzero(good)
     unique, first_index, inverse = np.unique(keys, return_index=True, return_inverse=True)
     _check_collisions(phrases, matching, good, first_index, inverse)
     slot_of = np.full(len(phrases), -1, np.int32)
@@ -139,10 +133,10 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
     return PhraseTable(
         characters,
         fold_bits,
-        _has_gaps(words, bounds[:-1], good),
+        any(piece.gaps for piece in pieces),
         int(lengths.max(initial=1)),
         int(np.bitwise_or.reduce(bits, initial=0)),
-        _scatter_or(last_bits, words.hash[last], bits),
+        _scatter_or(last_bits, last, bits),
         64 - last_bits,
         _scatter_or(pair_bits, pairs[several], bits[several]),
         64 - pair_bits,
@@ -154,6 +148,37 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
         n,
         slot_of,
     )
+
+
+_PIECE = 1 << 16  # phrases tokenised at a time: the lists of words are larger than all that is kept
+
+
+class _Hashed(NamedTuple):
+    """Which phrases can be hashed, and of those: words, key, key of the last two words, hash of the last; any gaps."""
+
+    good: NDArray[np.bool_]
+    lengths: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    pairs: NDArray[np.uint64]
+    last: NDArray[np.uint64]
+    gaps: bool
+
+
+def _hash_phrases(phrases: Sequence[str], characters: CharacterTables, fold_bits: int, kernel: Kernel) -> _Hashed:
+    buffer = split("\0".join([*phrases, ""]).encode("utf-8"))
+    words = kernel.tokenise(buffer, characters, fold_bits=fold_bits, gaps=True)
+    bounds = np.searchsorted(words.start, buffer.starts)
+    lengths, last = np.diff(bounds), bounds[1:] - 1
+    hashable = _hashable(buffer.starts, words.start, words.end, bounds, lengths)
+    good = np.flatnonzero(hashable)
+    lengths, last = lengths[good], last[good]
+    keys, pairs = np.zeros(len(good), np.uint64), np.zeros(len(good), np.uint64)
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        keys[rows] = phrase_keys(words, last[rows], length)
+        if length > 1:
+            pairs[rows] = phrase_keys(words, last[rows], 2)
+    return _Hashed(hashable, lengths, keys, pairs, words.hash[last], _has_gaps(words, bounds[:-1], good))
 
 
 def phrase_keys(words: Words, last: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
