@@ -159,6 +159,8 @@ class CellSums:
         used: Codes with a sum.
     """
 
+    used: int
+
     def __init__(self) -> None:
         self._clear(_START)
         self._codes = np.zeros(1 << 16, np.int64)
