@@ -48,8 +48,8 @@ def steering_effects(steer: pd.DataFrame, *, model: str = "trained", caption: st
         caption=caption_of(
             f"{rows['item'].nunique()} items in {rows['family'].nunique()} families",
             caption,
-            "Grey ticks: random directions, arbitrary: of shuffled labels, both of the same length. Read, unread: parts of "
-            "the change. Bars: 95 % intervals over families",
+            "Grey ticks: random directions; arbitrary: of shuffled labels; both of the same length. Read, unread: parts"
+            " of the change. Bars: 95 % intervals over families",
         ),
     )
     _no_effect(axes)
