@@ -21,7 +21,7 @@ LINES = {
     "generalisation": (
         ("probe", "", "probe"),
         ("bag", "bag_", "bag of tokens"),
-        ("random_init", "random_init_", "random weights"),
+        ("random_init", "random_init_", "untrained"),
     ),
     "selectivity": (("probe", "", "task"), ("control_task", "control_", "control task")),
 }
@@ -64,7 +64,7 @@ def probe_by_layer(
             f"{int(rows['n_rows'])} held-out rows, {int(rows['n_groups'])} families; "
             f"{table['kind'].iloc[0].replace('_', ' ')} probe at {role}",
             caption,
-            "Bands: 95 % intervals over families (upper panel) and items (lower panel)",
+            "Layer −1 is the embedding; untrained: random weights. Bands: 95 % intervals over families and over items",
         ),
     )
     for panel, split in zip(axes, splits, strict=True):
@@ -104,10 +104,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, split: str) -> None:
                 {end: 100 * there[f"{prefix}{column}"] for end, column in _ENDS.items()}, index=there.index
             )
             band(axes, there["layer"], shown, look(name, position), label=label)
-    reference_line(axes, 100 * float(rows["majority_score"].mean()), label="majority class")
-    embedding = rows["embedding_score"].dropna()
-    if split == "generalisation" and len(embedding):
-        axes.axhline(100 * float(embedding.iloc[0]), color=look("", 1).color, linewidth=1, label="embedding")
+    reference_line(axes, 100 * float(rows["majority_score"].mean()), label="majority")
     axes.set_ylim(0, 102)
     axes.set_ylabel(PANEL[split])
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["SHOWN", "steering_effects"]
 
 NEEDED = ("item", "family", "how", "strength", "control", "effect", "model", "axis")
-SHOWN = {"": "the direction", "arbitrary labels": "arbitrary labels", "read": "read part", "unread": "unread part"}
+SHOWN = {"": "direction", "arbitrary labels": "arbitrary", "read": "read part", "unread": "unread"}
 """Controls that are shown one by one; random directions are pooled."""
 
 
@@ -48,7 +48,8 @@ def steering_effects(steer: pd.DataFrame, *, model: str = "trained", caption: st
         caption=caption_of(
             f"{rows['item'].nunique()} items in {rows['family'].nunique()} families",
             caption,
-            "Grey: random directions of the same length. Bars: 95 % intervals over families",
+            "Grey ticks: random directions; arbitrary: of shuffled labels; both of the same length. Read, unread: parts"
+            " of the change. Bars: 95 % intervals over families",
         ),
     )
     _no_effect(axes)

@@ -46,7 +46,7 @@ def test_the_probe_figure_has_a_panel_for_each_split():
         "accuracy on families left out (%)", "accuracy on items seen (%)",
     ]  # fmt: skip
     labels = [text.get_text() for text in both.legends[0].get_texts()]
-    assert {"probe", "bag of tokens", "random weights", "majority class"} <= set(labels)
+    assert {"probe", "bag of tokens", "untrained", "majority"} <= set(labels)
     nothing = layers.assign(score=np.nan, reason="every entity has one row")
     with pytest.raises(DataError, match="probe figure"):
         plots.probe_by_layer(nothing)
