@@ -68,7 +68,7 @@ class _Logistic:
     """
 
     standardised = True
-    strengths = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    strengths = (1e-4, 1e-3, 1e-2, 1e-1)
     steps = len(strengths)
 
     def path(self, x: np.ndarray, labels: np.ndarray, steps: Sequence[int]) -> list[Linear]:
@@ -80,7 +80,7 @@ class _Logistic:
         weights = np.zeros((len(steps), x.shape[1], labels.shape[1]))
         intercepts = np.zeros((len(steps), labels.shape[1]))
         for column in range(labels.shape[1]):
-            model = LogisticRegression(solver="newton-cholesky", tol=1e-5, max_iter=200)
+            model = LogisticRegression(solver="newton-cholesky", tol=1e-4, max_iter=200)
             for number, step in enumerate(steps):
                 with config_context(assume_finite=True, skip_parameter_validation=True):
                     model.set_params(C=self.strengths[step]).fit(inside, labels[:, column])
