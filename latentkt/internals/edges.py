@@ -97,6 +97,8 @@ def edge_attribution(
     if method not in METHODS:
         raise InputError("method of the edge attribution", expected=" or ".join(METHODS), found=method)
     check_method(METHODS[method], steps)
+    if keep is not None and keep < 0:
+        raise InputError("edges that are kept", expected="0 or more, None for all", found=keep)
     runner, chosen = engine_of(model, engine), choice or Choice()
     rows: list[dict[str, object]] = []
     for pair in pairs:

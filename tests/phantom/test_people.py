@@ -141,6 +141,9 @@ def test_annotations_are_read_and_doubles_refused(tmp_path):
     path.write_text("\n".join([*rows, "p,m,ann,answered"]) + "\n")
     with pytest.raises(DataError, match="line 4"):
         read_annotations(path)
+    path.write_text("\n".join([rows[0], "p,m,ann,Abstains"]) + "\n")
+    with pytest.raises(DataError, match="line 2"):  # a word that no judge can agree with
+        read_annotations(path)
 
 
 def test_ratings_are_compared_by_concept_with_mann_whitney(tmp_path):

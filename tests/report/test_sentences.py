@@ -12,6 +12,7 @@ from latentkt.plots.summaries import first_option, interval_of, right_answers, s
 from latentkt.report.sections.answers import _accuracy, _all_four
 from latentkt.report.sections.lens import _layers
 from latentkt.report.sections.position import _beside
+from latentkt.report.sections.probes import _finding
 from latentkt.stats import sign_flip_max_t
 
 
@@ -72,3 +73,25 @@ def test_layers_are_not_called_equal_where_no_layer_could_differ():
     values = pd.DataFrame(np.full((3, 4), 5.0) + np.arange(3)[:, None], columns=range(4))
     finding = _layers(values, sign_flip_max_t(values.to_numpy(), list("abc")))
     assert finding.found is None and "no layer can reach" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("score", "bag", "said", "found"),
+    [
+        (0.9, 0.6, "reads more than a bag of tokens", True),
+        (0.5, 0.2, "no more than the commoner answer, which is right in 55 %", False),  # the bag lies below chance
+        (0.3, 0.6, "reads less than a bag of tokens", False),
+    ],
+)
+def test_a_probe_above_a_bag_that_lies_below_chance_reads_nothing(score, bag, said, found):
+    rng = np.random.default_rng(0)
+    folds = [
+        {"fold": fold, "layer": layer, "score": score + rng.normal(0, 0.01), "bag_score": bag + rng.normal(0, 0.01)}
+        for fold, layer in itertools.product(range(5), range(4))
+    ]
+    layers = [
+        {"split": "generalisation", "layer": layer, "score": score, "chance": 0.55, "majority_score": 0.4}
+        for layer in range(4)
+    ]
+    finding = _finding("answer_side", pd.DataFrame(layers), pd.DataFrame(folds))
+    assert said in finding.text and finding.found is found

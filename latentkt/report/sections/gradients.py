@@ -68,10 +68,13 @@ def _findings(tables: dict[str, pd.DataFrame]) -> list[Finding]:
             if not rows["rank_correlation"].notna().any():
                 continue
             rank, slope = rows["rank_correlation"].dropna(), rows["slope"].dropna()
-            misses, sampled = int(rows["misses"].sum()), int(rows["n_sampled"].sum())
+            misses = int(rows["misses"].sum())
+            mine = table[(table["method"] == method) & table["predicted"].notna()]
+            unchanged = mine["unchanged"].astype(bool) if "unchanged" in mine else mine["is_top"] & False
+            outside = int((mine["is_sampled"] & ~mine["is_top"] & ~unchanged).sum())
             text = (
                 f"{name}: in samples of all sizes the rank correlation with exact patches is {_spread(rank)} and the "
-                f"slope {_spread(slope)}; {plural(misses, 'large effect')} missed among {sampled} sampled "
+                f"slope {_spread(slope)}; {plural(misses, 'large effect')} missed among {outside} sampled outside the largest "
                 f"({plural(len(rows), 'pair')})."
             )
             findings.append(Finding(text))
