@@ -166,8 +166,8 @@ def steering_summary(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row a direction: `slope` (nats a step; mean over concepts of each concept's least-squares slope) with its
-        interval (concepts of one seed are one cluster), `n`; and, on the row `made`, `placebo_largest`: the largest absolute
-        slope of a random direction, and `placebos`: their number.
+        interval (concepts of one seed are one cluster), `n`; and, on the row `made`, `placebo_largest`: the largest
+        absolute slope of a random direction, and `placebos`: their number.
     """
     rows = []
     for direction, mine in table.groupby("direction", sort=False):

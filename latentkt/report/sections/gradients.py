@@ -74,8 +74,8 @@ def _findings(tables: dict[str, pd.DataFrame]) -> list[Finding]:
             outside = int((mine["is_sampled"] & ~mine["is_top"] & ~unchanged).sum())
             text = (
                 f"{name}: in samples of all sizes the rank correlation with exact patches is {_spread(rank)} and the "
-                f"slope {_spread(slope)}; {plural(misses, 'large effect')} missed among {outside} sampled outside the largest "
-                f"({plural(len(rows), 'pair')})."
+                f"slope {_spread(slope)}; {plural(misses, 'large effect')} missed among {outside} sampled outside the "
+                f"largest ({plural(len(rows), 'pair')})."
             )
             findings.append(Finding(text))
     return findings

@@ -20,9 +20,9 @@ __all__ = ["TITLE", "section"]
 TITLE = "Probes"
 INTRO = (
     "A probe is trained on the residual stream of some families and tested on others, beside a bag of tokens and a "
-    "network with random weights on the same folds: only what it reads beyond the bag, and beyond chance, is evidence of "
-    "what the network worked out. A second split asks how much a probe of this size learns by heart: its control task gives each item a "
-    "random label. What can be read need not be used."
+    "network with random weights on the same folds: only what it reads beyond the bag, and beyond chance, is evidence "
+    "of what the network worked out. A second split asks how much a probe of this size learns by heart: its control "
+    "task gives each item a random label. What can be read need not be used."
 )
 COLUMNS = (
     *("target", "role", "probe", "layers", "families left out", "bag of tokens", "evidence at"),
@@ -48,7 +48,7 @@ def section(run: Run) -> Section | None:
                 Picture.of(
                     plots.probe_by_layer(layers, target=str(target), kind=kind, caption=caption_of_run(run)),
                     alt=f"Held-out accuracy of the probe for {target} by layer. {finding.text}",
-                    caption="The probe counts where it lies above the bag of tokens and above chance, not above one of them.",
+                    caption="The probe counts where it lies above the bag of tokens and above chance.",
                 )
             )
     blocks += [_grid(layers), Note(_note(layers))]
@@ -105,9 +105,9 @@ def _grid(layers: pd.DataFrame) -> Grid:
     return Grid(
         COLUMNS,
         tuple(rows),
-        "Accuracies, means over layers. Evidence: layers whose score lies above the bag of tokens' interval, whose gain "
-        "over it excludes zero, and whose own interval lies above the share of the commoner answer; with many layers a "
-        "few do by chance.",
+        "Accuracies, means over layers. Evidence: layers whose score lies above the bag of tokens' interval, whose "
+        "gain over it excludes zero, and whose own interval lies above the share of the commoner answer; with many "
+        "layers a few do by chance.",
         numeric=frozenset({"layers", "families left out", "bag of tokens", "task, items seen", "control task"}),
     )
 
