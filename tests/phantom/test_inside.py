@@ -282,6 +282,10 @@ def test_what_cannot_be_measured_behind_the_probes_is_listed_and_the_probes_are_
     assert "one class only" in reasons["phantom abstention"] and "no single token" in reasons["phantom steering"]
     with pytest.raises(InputError, match="layer of steering"):
         look_inside(handle, concepts, ["text"], replace(options, steer_layer=99))
+    wrong = (({"judgement": None, "judge": None}, "1 answers are not judged"), ({"setting": "n"}, "several settings"))
+    for changed, said in wrong:
+        with pytest.raises(InputError, match=said):
+            look_inside(handle, concepts, ["text"], options, answers=[replace(answers[0], **changed), *answers[1:]])
     with pytest.raises(InputError, match="of each side"):
         InsideOptions(steer_concepts=1)
 

@@ -54,8 +54,10 @@ def look_inside(
         The tables that `probe_concepts` writes.
 
     Raises:
-        InputError: Not one contrast has enough matched pairs, or the layer of steering is none of the model's.
+        InputError: Not one contrast has enough matched pairs, the layer of steering is none of the model's, or answers
+            are not judged or of several settings.
     """
+    _check_answers(answers)
     if options.steer_layer is not None and not 0 <= options.steer_layer < handle.n_layers:
         raise InputError("layer of steering", expected=f"0 to {handle.n_layers - 1}", found=options.steer_layer)
     contrasts = [contrast for contrast in CONTRASTS if contrast.name in options.contrasts]
@@ -84,6 +86,16 @@ def look_inside(
                 tables |= {"phantom_steering": table, "phantom_steering_summary": steering_summary(table)}
     tables["skipped"] = pd.DataFrame(skipped, columns=["item", "stage", "reason"]).astype("str")
     return {name: table for name, table in tables.items() if len(table) or name == "skipped"}
+
+
+def _check_answers(answers: Sequence[Answer]) -> None:
+    """Answers of one model, all judged: others would be left out, or counted twice, without a word."""
+    bare, settings = sum(answer.judgement is None for answer in answers), {answer.setting for answer in answers}
+    if bare:
+        fix = "run `latentkt phantom judge` first"
+        raise InputError(f"{bare} answers are not judged", expected="a verdict each", found="none", fix=fix)
+    if len(settings) > 1:
+        raise InputError("answers of several settings", expected="those of this model", found=sorted(settings))
 
 
 @contextmanager
