@@ -11,6 +11,7 @@ import pytest
 from latentkt.plots.summaries import first_option, interval_of, right_answers, share_of
 from latentkt.report.sections.answers import _accuracy, _all_four
 from latentkt.report.sections.lens import _layers
+from latentkt.report.sections.phantom import _rates
 from latentkt.report.sections.position import _beside
 from latentkt.report.sections.probes import _finding
 from latentkt.stats import sign_flip_max_t
@@ -95,3 +96,19 @@ def test_a_probe_above_a_bag_that_lies_below_chance_reads_nothing(score, bag, sa
     ]
     finding = _finding("answer_side", pd.DataFrame(layers), pd.DataFrame(folds))
     assert said in finding.text and finding.found is found
+
+
+@pytest.mark.parametrize(
+    ("exists", "said", "found"),
+    [(20, "fewer than", True), (60, "not distinguishable from", False), (95, "more than", False)],
+)
+def test_what_is_affirmed_is_held_against_the_highest_property_either_way(exists, said, found):
+    about = {"convention": "all", "by": "property", "existence": "phantom", "n": 50, "concepts": 50, "unparsable": 0}
+    rates = {"existence": exists, "date": 40, "meaning": 62}
+    rows = [
+        {**about, "property": name, "rate_pct": rate, "rate_pct_low": rate - 10, "rate_pct_high": rate + 10}
+        for name, rate in rates.items()
+    ]
+    finding = _rates(pd.DataFrame(rows), "")[-1]
+    assert f"{said} what it answers about their meaning" in finding.text and finding.found is found
+    assert "the highest of 2 properties" in finding.text
