@@ -25,8 +25,8 @@ INTRO = (
     "The largest predictions and a sample of all sizes were also run. Predictions are for ranking; the slope says how "
     "far their sizes can be trusted."
 )
-NODES = ("part", "at", "predicted (nats)", "exact (nats)", "pairs")
-EDGES = ("from", "into", "predicted (nats)", "exact (nats)", "pairs")
+NODES = ("part", "at", "patched", "predicted (nats)", "exact (nats)", "pairs")
+EDGES = ("from", "into", "patched", "predicted (nats)", "exact (nats)", "pairs")
 _ROWS = 8
 
 
@@ -98,6 +98,7 @@ def _nodes(table: pd.DataFrame) -> Grid:
         (
             f"{row['site']} of layer {row['layer']}" + ("" if row["head"] < 0 else f", head {row['head']}"),
             str(row["role"]).replace("_", " "),
+            _way(row),
             *_numbers(row),
         )
         for row in best.to_dict("records")
@@ -106,7 +107,7 @@ def _nodes(table: pd.DataFrame) -> Grid:
         NODES,
         tuple(rows),
         "The largest mean predictions, picked for their size; exact: mean over the pairs in which the patch was run.",
-        numeric=frozenset(NODES[2:]),
+        numeric=frozenset(NODES[3:]),
     )
 
 
@@ -119,6 +120,7 @@ def _edges(table: pd.DataFrame) -> Grid:
         (
             str(row["sender"]),
             str(row["receiver"]),
+            _way(row),
             *_numbers(row),
         )
         for row in best.to_dict("records")
@@ -127,8 +129,13 @@ def _edges(table: pd.DataFrame) -> Grid:
         EDGES,
         tuple(rows),
         "The largest edges (site.layer.head; resid_pre.0 is the embedding), mean over the pairs that list them.",
-        numeric=frozenset(EDGES[2:]),
+        numeric=frozenset(EDGES[3:]),
     )
+
+
+def _way(row: Mapping[Hashable, Any]) -> str:
+    """Which run is patched from which: the two ways of a cell have effects of opposite sign."""
+    return str(row["direction"]).replace("_", " ")
 
 
 def _numbers(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:
