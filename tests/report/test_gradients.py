@@ -32,7 +32,7 @@ def test_the_section_on_gradients_says_how_far_predictions_are_right(slope):
     assert "missed among 48 sampled outside the largest" in section.findings[0].text
     kinds = [block.kind for block in section.blocks]
     assert kinds == ["picture", "grid", "grid", "note"]
-    both = predictions().assign(predicted=2.0)
+    both = predictions().query("layer == 0").assign(predicted=2.0)
     both = pd.concat([both, both.assign(direction="item_to_control", predicted=-2.0)])
     for grid in gradients.section(run_of(atp=both, edges=both)).blocks[1:3]:
         ways = {(row[2], row[3]) for row in grid.rows}
