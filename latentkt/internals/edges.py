@@ -84,7 +84,7 @@ def edge_attribution(
         `is_sampled`. `verification` sums the agreement up (of all kept rows).
 
     Raises:
-        InputError: Unknown method or role, too few steps, a shifted pair.
+        InputError: Unknown method, a role without aligned tokens, too few steps, a shifted pair.
         RunError: The gradients through the receivers do not add up.
 
     Example:
@@ -97,12 +97,17 @@ def edge_attribution(
     if method not in METHODS:
         raise InputError("method of the edge attribution", expected=" or ".join(METHODS), found=method)
     check_method(METHODS[method], steps)
+    if keep is not None and keep < 0:
+        raise InputError("edges that are kept", expected="0 or more, None for all", found=keep)
     runner, chosen = engine_of(model, engine), choice or Choice()
     rows: list[dict[str, object]] = []
     for pair in pairs:
         if pair.alignment.shifted:
             raise InputError(f"pair {pair.name!r} is shifted", fix="leave it out and count it")
-        place = role_positions(pair, role).behind(pair.alignment.first_difference)
+        whole = role_positions(pair, role)
+        if not whole.base:  # sums over no tokens would be zeros, as if the edges did nothing
+            raise InputError(f"pair {pair.name!r} has no aligned tokens of a role", expected="a role", found=role)
+        place = whole.behind(pair.alignment.first_difference)
         scorer = scorer_of(pair, pair.base.ids, metric)
         scores = _Scores(runner, pair, place, scorer, steps if method == "eap_ig" else 0, metric)
         fixed = {

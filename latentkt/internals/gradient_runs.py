@@ -15,7 +15,7 @@ from latentkt.internals.linear import MIN_STEPS, check_method
 from latentkt.internals.pairs import PAIR_COLUMNS, RUN_COLUMNS
 from latentkt.internals.patching import ROLES
 from latentkt.internals.verifying import Choice, verification
-from latentkt.internals.working import Bench, Job, Tables, work_items
+from latentkt.internals.working import Bench, Job, Tables, layers_of, work_items
 
 if TYPE_CHECKING:
     from latentkt.models import ModelHandle
@@ -105,10 +105,17 @@ def atp_items(
             run.save("atp_check", pd.concat(found, ignore_index=True))
 
     said: dict[str, Any] = {
+        "sites": list(sites),
+        "positions": positions,
+        "roles": () if positions else tuple(roles),
+        "layers": layers_of(layers),
         "method": method,
         "steps": steps,
         "qk_fix": qk_fix,
+        "edges": edges,
+        "keep": keep,
         "verified": f"top {top}, sample {sample}",
+        "metric": metric,
     }
     return work_items(Job(model, out, **options), columns, measure, closing=check, **said)
 
@@ -153,7 +160,8 @@ def knockout_items(
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
         return {"knockout": knockout(bench.engine, bench.runs(item, order), sinks=sinks, metric=metric, **fixed)}
 
-    said: dict[str, Any] = {"window": window, "sinks": sinks}
+    said: dict[str, Any] = {**fixed, "layers": layers_of(layers), "sinks": sinks, "metric": metric}
+    said["roles"] = tuple(dict.fromkeys(role for edge in edges for role in edge))
     columns = {"knockout": GRADIENT_COLUMNS["knockout"]}
     return work_items(Job(model, out, **options), columns, measure, **said)
 
@@ -200,4 +208,4 @@ def faithfulness_items(
         return {"faithfulness": faithfulness(bench.engine, bench.pairs(item, order), metric=metric, **fixed)}
 
     columns = {"faithfulness": GRADIENT_COLUMNS["faithfulness"]}
-    return work_items(Job(model, out, **options), columns, measure, of=of)
+    return work_items(Job(model, out, **options), columns, measure, **fixed, metric=metric)

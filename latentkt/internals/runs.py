@@ -12,7 +12,7 @@ from latentkt.internals.lens import answer_lens, token_lens
 from latentkt.internals.pairs import PAIR_COLUMNS, RUN_COLUMNS
 from latentkt.internals.patching import COLUMNS, ROLES, patch
 from latentkt.internals.placebo import placebo_roles
-from latentkt.internals.working import Bench, Job, Tables, work_items
+from latentkt.internals.working import Bench, Job, Tables, layers_of, work_items
 
 if TYPE_CHECKING:
     from latentkt.internals.lens import LensRun
@@ -82,7 +82,8 @@ def lens_items(model: str | ModelHandle, out: str | os.PathLike[str], *, tokens:
         tables = {"lens": answer_lens(bench.engine, runs)[0]}
         return {**tables, "lens_tokens": token_lens(bench.engine, runs)} if tokens else tables
 
-    return work_items(Job(model, out, **options), _columns("lens", *(["lens_tokens"] if tokens else [])), measure)
+    columns = _columns("lens", *(["lens_tokens"] if tokens else []))
+    return work_items(Job(model, out, **options), columns, measure, tokens=tokens)
 
 
 def attribute_items(
@@ -119,7 +120,7 @@ def attribute_items(
         runs = list(bench.runs(item, order))
         return {"attribution": attribute(bench.engine, runs, norm=norm), "heads": head_table(bench.engine, runs)}
 
-    return work_items(Job(model, out, **options), _columns("attribution", "heads"), measure)
+    return work_items(Job(model, out, **options), _columns("attribution", "heads"), measure, norm=norm)
 
 
 def patch_items(
@@ -182,7 +183,10 @@ def patch_items(
         return tables
 
     names = ("patch", "placebo") if with_placebo else ("patch",)
-    return work_items(Job(model, out, **options), _columns(*names), measure, closing=_effects if with_placebo else None)
+    said = {**fixed, "layers": layers_of(layers), "positions": positions, "placebo": with_placebo}
+    said["roles"] = () if positions else tuple(roles)
+    closing = _effects if with_placebo else None
+    return work_items(Job(model, out, **options), _columns(*names), measure, closing=closing, **said)
 
 
 def _columns(*names: str) -> dict[str, tuple[str, ...]]:

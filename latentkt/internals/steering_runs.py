@@ -12,7 +12,8 @@ import numpy as np
 from latentkt.errors import InputError
 from latentkt.internals.directions import HOW, Direction, direction_of_probe
 from latentkt.internals.engines import engine_of
-from latentkt.internals.probes import fit_probe, labels_of, probe_rows, random_init
+from latentkt.internals.probes import TARGETS, fit_probe, labels_of, probe_rows, random_init
+from latentkt.internals.probes.kinds import kind_named
 from latentkt.internals.probes.rows import ROW_COLUMNS
 from latentkt.internals.probes.sweep import stacked
 from latentkt.internals.steering import STRENGTHS, steer, steer_text
@@ -176,10 +177,14 @@ def steer_items(
         raise InputError(
             "steering along what is known of an item", expected="a target that prompts of an item differ in"
         )
+    _check(target, kind, how, layer)
     fixed: dict[str, Any] = {"target": target, "layer": layer, "kind": kind}
     layers = RANDOM_MODEL_LAYERS if random_model else 0
 
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
+        last = bench.engine.handle.n_layers - 1
+        if layer is not None and layer > last:
+            raise InputError("unknown layer", expected=f"0 to {last}", found=layer)
         count = min(layers, bench.engine.handle.n_layers)
         rows = probe_rows(bench.engine, bench.runs(item, order), roles=(role,), random_layers=count, seed=seed)
         return {"activations": rows}
@@ -195,8 +200,19 @@ def steer_items(
         if texts:
             run.save("steer_text", written_texts(bench.engine, pairs, rows, texts, role=role, seed=seed, **fixed))
 
-    job = Job(model, out, **options)
-    return work_items(job, {"activations": ROW_COLUMNS}, measure, closing=closing, role=role, seed=seed, **fixed)
+    drawn = {"n_random": n_random, "random_model": random_model, "texts": texts, "seed": seed}
+    said: dict[str, Any] = {**fixed, "roles": (role,), "how": list(how), "strengths": list(strengths), **drawn}
+    return work_items(Job(model, out, **options), {"activations": ROW_COLUMNS}, measure, closing=closing, **said)
+
+
+def _check(target: str, kind: str, how: Sequence[str], layer: int | None) -> None:
+    """Refuse what is known to be wrong before any model is run."""
+    kind_named(kind)
+    for name, given, allowed in (("target", [target], TARGETS), ("ways to steer", how, HOW)):
+        if not given or not set(given) <= set(allowed):
+            raise InputError(name, expected=", ".join(allowed), found=list(given))
+    if layer is not None and layer < 0:
+        raise InputError("layer of a direction", expected="0 or more", found=layer)
 
 
 def written_texts(

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from latentkt.errors import InputError
 from latentkt.internals.lens import LensRun, answer_lens
 from latentkt.internals.pairs import RUN_COLUMNS
 from latentkt.internals.patching import patch
 from latentkt.internals.placebo import placebo_draws
 from latentkt.internals.runs import COLUMNS_OF
 from latentkt.internals.verdicts import verdict_table
-from latentkt.internals.working import Bench, Job, Tables, work_items
+from latentkt.internals.working import Bench, Job, Tables, layers_of, work_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +93,10 @@ def verdict_items(
         if found["level"].notna().any():
             run.save("explicitness", dose_response(found))
 
-    job = Job(model, out, **options)
-    return work_items(job, COLUMNS, measure, closing=closing, donors=donors, seed=seed)
+    if donors < 1:
+        raise InputError("placebo donors of a verdict", expected="1 or more", found=donors)
+    said: dict[str, Any] = {"layers": layers_of(layers), "donors": donors, "seed": seed}
+    return work_items(Job(model, out, **options), COLUMNS, measure, closing=closing, **said)
 
 
 def with_items(table: pd.DataFrame, items: Sequence[TrapItem]) -> pd.DataFrame:

@@ -29,7 +29,8 @@ READINGS = ("not measurable", "unread", "read but outweighed", "read and decisiv
 UNDECIDED = 0.5  # nats
 QUANTILE = 0.95
 FLOOR = 1e-3
-"""Nats; where neither the constraint nor any placebo moves the answer by more, the measurement has nothing to see."""
+"""Nats; where neither the constraint nor any placebo moves the answer by more, the measurement has nothing to see, and
+no smaller effect is read, however small the placebos are."""
 MAX_KL = 1.0
 PER_DONOR, ALL_DONORS = 20, 8
 """Placebo effects that a percentile needs: of one donor a pair, else of all donors together."""
@@ -74,11 +75,12 @@ def verdict_table(
         One row an item: `item`, `family`, `answer`, `constraint` (the reading), `log_odds` (mean of the orders),
         `log_odds_correct_first`, `log_odds_shortcut_first`, `constraint_effect` (log-odds of the item − those of its
         control, mean of the orders), `effect` (mean over orders and directions), `threshold` (mean), `null` (`by
-        donor`: percentile of each donor's placebos; `all donors`: of all), `n_placebo` (values in it),
+        donor`: percentile of each donor's placebos; `all donors`: of all together, the same for every donor),
+        `n_placebo` (values in it),
         `decision_layer`: the first layer from which the lens log-odds keep their final sign, in the later of the
-        orders, NaN where the lens lies more than 1 nat (KL) from the final output there; `sureness`: share of the
-        combinations of order, donor and direction that give this reading; `n_combinations`; `reason` where it is not
-        measurable.
+        orders, NaN where the lens lies more than 1 nat (KL) from the final output there; `sureness`: share of {2 orders
+        × donors × 2 directions} that give this reading, where a combination that was not measured does not give it;
+        `n_combinations`: those that were measured; `reason` where it is not measurable.
 
     Raises:
         DataError: A table lacks a column.
@@ -118,7 +120,8 @@ def _largest(table: pd.DataFrame, name: str, extra: list[str]) -> pd.DataFrame:
     _require(table, name, [*keys, "role", "site", "layer", "effect", "base_value"])
     here = table[(table["role"] == "constraint") & (table["site"] == "resid_post")]
     here = here[here["effect"].notna()] if "head" not in here else here[here["effect"].notna() & (here["head"] == -1)]
-    here = here.assign(value=here["effect"] * here["direction"].map(TOWARD))
+    # Tables put together from several may repeat their index; rows are found again by it.
+    here = here.assign(value=here["effect"] * here["direction"].map(TOWARD)).reset_index(drop=True)
     best = here.groupby(keys, sort=True, observed=True)["value"].idxmax()
     return here.loc[best, columns].reset_index(drop=True)
 
@@ -142,7 +145,7 @@ def _combination(row: object, null: np.ndarray) -> _Combination:
     threshold = float(np.quantile(null, QUANTILE))
     if max(abs(effect), float(np.abs(null).max())) < FLOOR:
         return _Combination("not measurable", effect, threshold, "nothing put at the constraint moves the answer")
-    if not effect > threshold:
+    if not effect > max(threshold, FLOOR):  # placebos of a few layers may all go the other way
         return _Combination("unread", effect, threshold, "")
     patched = base + effect * TOWARD[row.direction]  # type: ignore[attr-defined]
     crossed = np.sign(patched) != np.sign(base)
@@ -156,13 +159,14 @@ def _read(combinations: list[_Combination], pool: pd.DataFrame) -> dict[str, obj
     reasons = [one.reason for one in combinations if one.reason]
     least = pool.groupby("draw", observed=True).size().min() if len(pool) else 0
     by_donor = bool(least >= PER_DONOR)
+    possible = len(ORDERS) * len(TOWARD) * max(1, pool["draw"].nunique() if len(pool) else 0)
     return {
         "constraint": reading,
         "effect": _mean([one.effect for one in combinations]),
         "threshold": _mean([one.threshold for one in combinations]),
         "null": "by donor" if by_donor else "all donors",
         "n_placebo": int(least) if by_donor else len(pool),
-        "sureness": counts[reading] / len(combinations) if combinations else float("nan"),
+        "sureness": counts[reading] / possible if combinations else float("nan"),
         "n_combinations": len(combinations),
         "reason": reasons[0] if reasons and reading == READINGS[0] else "" if combinations else "no patch was measured",
     }

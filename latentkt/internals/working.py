@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from latentkt.results import RunWriter
     from latentkt.trapqa import TrapItem
 
-__all__ = ["ORDERS", "Bench", "Job", "Tables", "with_columns", "work_items"]
+__all__ = ["ORDERS", "Bench", "Job", "Tables", "layers_of", "with_columns", "work_items"]
 
 ORDERS = ("correct_first", "shortcut_first")
 Tables = dict[str, "pd.DataFrame"]
@@ -44,7 +44,7 @@ class Job:
         orders: Option orders.
         template: `chat` or `plain`; None for chat where the tokenizer has a template.
         system: None keeps the template's own system prompt.
-        limit: The first so many items only.
+        limit: The first so many items only, 1 or more.
         engine: Which engine runs the model.
         device: Where the model runs.
         dtype: The weights' dtype.
@@ -109,6 +109,21 @@ class Bench:
         self.skipped.append({"item": item.id, "which": which, "order": order, "reason": reason})
 
 
+def layers_of(layers: Sequence[int] | None) -> list[int] | None:
+    """Layers as they are written to the metadata: a range is a list there; None for all."""
+    return None if layers is None else [int(layer) for layer in layers]
+
+
+def _check_roles(roles: Sequence[str], items: Sequence[TrapItem]) -> None:
+    """A role that is misspelt would give a table of NaN."""
+    from latentkt.trapqa.clauses import RENDER_ROLES
+
+    known = {"last", "all", *RENDER_ROLES, *(role for item in items for role in item.spans)}
+    unknown = sorted(set(roles) - known)
+    if unknown:
+        raise InputError("roles that no item has", expected=", ".join(sorted(known)), found=", ".join(unknown))
+
+
 def with_columns(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """A table without rows has the columns of its kind, too."""
     import pandas as pd
@@ -122,6 +137,7 @@ def work_items(
     measure: Callable[[Bench, TrapItem, str], Tables],
     *,
     closing: Callable[[RunWriter, Bench], None] | None = None,
+    roles: Sequence[str] = (),
     **options: object,
 ) -> Path:
     """Plan the batches, work them off, write the tables.
@@ -131,7 +147,12 @@ def work_items(
         columns: Tables that `measure` gives; the first names the measurement.
         measure: What becomes of one item in one option order.
         closing: Makes further tables of the whole.
-        **options: Written to the metadata.
+        roles: Roles that are read or changed.
+        **options: All else that the tables depend on. It is written to the metadata, so that a run cannot be gone on
+            with under other options.
+
+    Raises:
+        InputError: Unknown option orders, a limit under 1, a role that no item has.
     """
     import pandas as pd
 
@@ -142,8 +163,11 @@ def work_items(
 
     if not set(job.orders) <= set(ORDERS) or not job.orders:
         raise InputError("option orders", expected=" and/or ".join(ORDERS), found=list(job.orders))
+    if job.limit is not None and job.limit < 1:
+        raise InputError("limit of items", expected="1 or more, or none", found=job.limit)
     items = builtin_items() if job.items is None else load_items(job.items)
     chosen = list(items)[: job.limit]
+    _check_roles(roles, chosen)
     handle = open_model(job.model, device=job.device, dtype=job.dtype) if isinstance(job.model, str) else job.model
     template = job.template or ("chat" if handle.has_chat_template else "plain")
     limit = {} if job.memory_mb is None else {"memory_mb": job.memory_mb}
@@ -151,6 +175,7 @@ def work_items(
     cells = [(item, order) for item in chosen for order in job.orders]
     name = next(iter(columns))
     about = {"measurement": name, "engine": job.engine, "template": template, "orders": list(job.orders)}
+    about |= {"system": job.system, **({"roles": list(roles)} if roles else {})}
     metadata = {
         "model": handle.metadata(),
         "items": {"path": job.items or "built-in", "sha256": items.sha256, "n": len(chosen)},

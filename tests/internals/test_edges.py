@@ -241,3 +241,7 @@ def test_what_cannot_be_is_refused():
         faithfulness(handle, [pair], scores=edge_attribution(handle, [pair], choice=NONE))
     with pytest.raises(InputError, match="method"):
         edge_attribution(handle, [pair], method="atp")
+    with pytest.raises(InputError, match="no aligned tokens of a role"):
+        edge_attribution(handle, [pair], role="constrain")
+    with pytest.raises(InputError, match="edges that are kept"):
+        edge_attribution(handle, [pair], keep=-1)

@@ -57,6 +57,34 @@ def test_an_existing_run_is_refused_and_a_finished_one_resumes_to_itself(mixed, 
     assert first.equals(again)
 
 
+@pytest.mark.parametrize(
+    ("measure", "begun", "other", "named"),
+    [
+        (knockout_items, {"edges": [("shortcut", "last")], "layers": [0]}, {"layers": [1]}, "options.layers"),
+        (knockout_items, {"edges": [("shortcut", "last")], "layers": [0]}, {"metric": "first_token"}, "options.metric"),
+        (atp_items, {"sites": ("mlp_out",), "top": 0, "sample": 0}, {"roles": ("last",)}, "options.roles"),
+        (atp_items, {"sites": ("mlp_out",), "top": 0, "sample": 0}, {"layers": range(1)}, "options.layers"),
+        (faithfulness_items, {"shares": (0.5,), "curves": ("keep",)}, {"rankings": ("random",)}, "options.rankings"),
+    ],
+)
+def test_a_run_is_not_gone_on_with_under_other_options(mixed, tmp_path, measure, begun, other, named):
+    """What was measured before the stop and after it would stand in one table."""
+    path, _ = mixed
+    handle = tiny_handle("llama")
+    measure(handle, tmp_path / "run", items=path, **begun, **PLAIN)
+    measure(handle, tmp_path / "run", items=path, resume=True, **begun, **PLAIN)
+    with pytest.raises(LatentKTError) as refused:
+        measure(handle, tmp_path / "run", items=path, resume=True, **{**begun, **other}, **PLAIN)
+    assert named in str(refused.value.found)
+
+
+def test_a_misspelt_role_is_refused(mixed, tmp_path):
+    path, _ = mixed
+    for measure, options in ((atp_items, {"roles": ("lst",)}), (knockout_items, {"edges": [("constrain", "last")]})):
+        with pytest.raises(LatentKTError, match="roles that no item has"):
+            measure(tiny_handle("llama"), tmp_path / measure.__name__, items=path, **options, **PLAIN)
+
+
 def test_the_commands_run_and_refuse(items, tmp_path, capsys):  # noqa: F811
     folder = tmp_path / "model"
     tiny_model("llama", num_hidden_layers=2).save_pretrained(folder)

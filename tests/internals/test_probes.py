@@ -186,6 +186,32 @@ def test_baselines_stand_on_the_same_folds():
     assert (layers["embedding_score"] == layers.loc[-1, "score"]).all()
 
 
+def test_a_bag_below_chance_makes_no_evidence_of_a_probe_at_chance():
+    """Each family turns the token's meaning around, so that the bag is wrong of every family that is left out."""
+    rng = np.random.default_rng(0)
+    groups, labels = np.repeat(range(12), 8), np.tile([0, 1], 48)
+    prompts = [[5, 7 + (int(label) ^ (int(group) % 2))] for label, group in zip(labels, groups, strict=True)]
+    noise = rng.normal(size=(96, 2, 8))
+    options = {"prompts": prompts, "kinds": ["ridge"], "splits": ["generalisation"], "max_folds": 12}
+    layers = probe_table(noise, labels, groups, **options).layers
+    assert (layers["score"] > layers["bag_high"]).all() and (layers["gain_low"] > 0).all()  # what used to be enough
+    assert (layers["low"] < layers["chance"]).all() and not layers["evidence"].any()
+    noise[:, 1, 3] += 4 * labels
+    assert probe_table(noise, labels, groups, **options).layers["evidence"].tolist() == [False, True]
+
+
+def test_chance_is_the_commoner_label_and_of_the_rows_that_were_scored():
+    rng = np.random.default_rng(0)
+    labels = (np.arange(60) % 4 == 0).astype(int)
+    layers = probe_table(rng.normal(size=(60, 1, 4)), labels, np.repeat(range(10), 6), kinds=["ridge"]).layers
+    assert layers["chance"].tolist() == [0.75, 0.75]
+    # The one group with label 1 leaves training rows of one class: that fold has no score, and no share of chance.
+    labels, groups = np.repeat([0, 1], [30, 10]), np.repeat([0, 1, 2, 3], 10)
+    layers = probe_table(rng.normal(size=(40, 1, 4)), labels, groups, kinds=["ridge"], max_folds=4).layers
+    row = layers[layers["split"] == "generalisation"].iloc[0]
+    assert row["reason"] and row["chance"] == 1.0 and row["majority_score"] == 1.0 and not row["evidence"]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

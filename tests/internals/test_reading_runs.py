@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from latentkt.cli import main
-from latentkt.errors import InputError
-from latentkt.internals import collect, item_run, probe_items, probe_rows, random_init, role_features, steer_items
+from latentkt.errors import InputError, RunError
+from latentkt.internals import (
+    collect,
+    item_run,
+    probe_items,
+    probe_rows,
+    random_init,
+    role_features,
+    steer_items,
+    verdict_items,
+)
 from latentkt.internals.probes.sweep import stacked
+from latentkt.report.sections import probes
 from latentkt.results import load_run
 from latentkt.trapqa import ItemSet, mark_item
 from latentkt.trapqa.loading import save_items
@@ -95,6 +105,45 @@ def test_verdicts_of_items_from_the_command_line(items, tmp_path, capsys):
     assert len(verdicts) == 12 and verdicts["sureness"].notna().all()
     assert set(verdicts["n_combinations"]) == {8}  # 2 orders, 2 donors (3 items a family), 2 directions
     assert set(levels["statistic"]) == {"share", "mean", "change"} and set(levels["level"].dropna()) == {0, 1, 2}
+
+
+def test_what_is_known_to_be_wrong_is_refused_before_anything_is_run(items, tmp_path):
+    handle, shared = tiny_handle("llama"), {"items": items, "template": "plain"}
+    for said, call, options in (
+        ("layer_step", probe_items, {"layer_step": 0}),
+        ("max_folds", probe_items, {"max_folds": 1}),
+        ("roles that no item has", probe_items, {"roles": ("constraints",)}),
+        ("limit of items", probe_items, {"limit": 0}),
+        ("limit of items", verdict_items, {"limit": -1}),
+        ("placebo donors", verdict_items, {"donors": 0}),
+        ("roles that no item has", steer_items, {"role": "end"}),
+        ("kind of probe", steer_items, {"kind": "svm"}),
+        ("target", steer_items, {"target": "truth"}),
+        ("ways to steer", steer_items, {"how": ("push",)}),
+        ("unknown layer", steer_items, {"layer": handle.n_layers}),
+        ("layer of a direction", steer_items, {"layer": -1}),
+    ):
+        with pytest.raises(InputError, match=said):
+            call(handle, tmp_path / f"{call.__name__}-{said}-{len(str(options))}", **shared, **options)
+
+
+def test_a_verdict_is_not_gone_on_with_in_other_layers(items, tmp_path):
+    handle = tiny_handle("llama")
+    options = {"items": items, "template": "plain", "limit": 1, "orders": ("correct_first",)}
+    verdict_items(handle, tmp_path / "v", layers=[0], donors=1, **options)
+    with pytest.raises(RunError, match="another identity") as refused:
+        verdict_items(handle, tmp_path / "v", layers=[1], donors=1, resume=True, **options)
+    assert "options.layers" in str(refused.value.found)
+
+
+def test_one_family_has_no_probe_and_no_slope_and_says_so(items, tmp_path):
+    """The smallest run: every target is refused with its reason, and the report can be made."""
+    handle = tiny_handle("llama")
+    options = {"items": items, "template": "plain", "limit": 1}
+    run = load_run(probe_items(handle, tmp_path / "probe", roles=("last",), kinds=("ridge",), **options))
+    assert len(run.tables["probe_skipped"]) == 5 and probes.section(run) is None
+    levels = load_run(verdict_items(handle, tmp_path / "verdict", layers=[0], **options)).tables["explicitness"]
+    assert levels.loc[levels["statistic"] == "change", "value"].isna().all()
 
 
 def test_special_tokens_stay_out_of_means(items, tmp_path):

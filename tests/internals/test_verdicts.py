@@ -113,7 +113,27 @@ def nulls(values):
 def test_the_reading_of_one_cell(effect, null, reading, reason):
     row = verdict_table(table((1.0, 1.0)), NOTHING, patches(effect), nulls(null)).iloc[0]
     assert row["constraint"] == reading and reason in row["reason"]
-    assert row["sureness"] == 1.0 and row["effect"] == pytest.approx(-effect if effect < 0 else -effect / 2)
+    assert row["sureness"] == 0.25  # one order and direction of two
+    assert row["effect"] == pytest.approx(-effect if effect < 0 else -effect / 2)
+
+
+def test_an_effect_away_from_the_source_is_not_read_because_placebos_go_further():
+    """In the layers asked for, effect and placebos may all go against the source run's answer."""
+    row = verdict_table(table((1.0, 1.0)), NOTHING, patches(0.1), nulls(np.linspace(-2, -1, 40))).iloc[0]
+    assert row["effect"] < 0 and row["constraint"] == "unread"
+    tiny = verdict_table(table((1.0, 1.0)), NOTHING, patches(-1e-5), nulls([0.0] * 39 + [0.5])).iloc[0]
+    assert tiny["effect"] > tiny["threshold"] and tiny["constraint"] == "unread"
+
+
+def test_an_order_that_was_not_measured_is_no_agreement():
+    cells = [("correct_first", "control_to_item"), ("correct_first", "item_to_control")]
+    cells += [("shortcut_first", way) for _, way in cells]
+    sign = {"control_to_item": 1.0, "item_to_control": -1.0}  # of the base run's log-odds
+    placed = [patches(-2.0 * sign[way], base=sign[way], order=order, direction=way) for order, way in cells]
+    null = nulls(np.linspace(0, 0.5, 40))
+    sure = [verdict_table(table((1.0, 1.0)), NOTHING, pd.concat(placed[:n]), null).iloc[0] for n in (4, 2)]
+    assert [row["sureness"] for row in sure] == [1.0, 0.5] and [row["n_combinations"] for row in sure] == [4, 2]
+    assert {row["constraint"] for row in sure} == {"read and decisive"}
 
 
 def test_another_familys_placebos_do_not_count():

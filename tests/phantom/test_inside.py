@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -265,3 +266,37 @@ def test_the_whole_look_inside_writes_its_tables(handle, tmp_path, monkeypatch):
         look_inside(handle, concepts[:8], ["text"], options)
     with pytest.raises(InputError, match="pairs"):
         InsideOptions(pairs=2)
+
+
+def test_what_cannot_be_measured_behind_the_probes_is_listed_and_the_probes_are_kept(handle):
+    """All concepts were asked about, and this tokenizer has no Yes: neither takes the probes with it."""
+    concepts = _concepts(60)
+    answers = [
+        an_answer(prompt_id=f"{c.id}/m", concept_id=c.id, existence=c.existence, judge="j", judgement="answered")
+        for c in concepts
+    ]
+    options = InsideOptions(steer_concepts=4, placebos=1, caliper=5.0, max_folds=3)
+    tables = look_inside(handle, concepts, ["ban ben did not read the old term"], options, answers=answers)
+    assert len(tables["phantom_probe"]) and not {"phantom_abstention", "phantom_steering"} & set(tables)
+    reasons = tables["skipped"].set_index("stage")["reason"]
+    assert "one class only" in reasons["phantom abstention"] and "no single token" in reasons["phantom steering"]
+    with pytest.raises(InputError, match="layer of steering"):
+        look_inside(handle, concepts, ["text"], replace(options, steer_layer=99))
+    wrong = (({"judgement": None, "judge": None}, "1 answers are not judged"), ({"setting": "n"}, "several settings"))
+    for changed, said in wrong:
+        with pytest.raises(InputError, match=said):
+            look_inside(handle, concepts, ["text"], options, answers=[replace(answers[0], **changed), *answers[1:]])
+    with pytest.raises(InputError, match="of each side"):
+        InsideOptions(steer_concepts=1)
+
+
+def test_concepts_of_one_seed_are_one_cluster_of_the_steering_slope():
+    rows = [
+        {"concept_id": f"c{n}", "group": f"g{n // 5}", "direction": "made", "layer": 1, "dose": dose,
+         "log_odds": dose * (n // 5 + 0.01 * (n % 5))}
+        for n in range(20) for dose in (-1.0, 0.0, 1.0)
+    ]  # fmt: skip
+    row = steering_summary(pd.DataFrame(rows)).iloc[0]
+    alone = steering_summary(pd.DataFrame(rows).assign(group=lambda table: table["concept_id"])).iloc[0]
+    assert row["n"] == alone["n"] == 20
+    assert row["slope_high"] - row["slope_low"] > 1.5 * (alone["slope_high"] - alone["slope_low"])

@@ -220,6 +220,12 @@ def test_no_to_a_question_about_existence_abstains_and_other_languages_are_not_g
     assert other.judgement == "unparsable"
 
 
+@pytest.mark.parametrize("text", ["我不知道这个词。", "Я не знаю.", "知りません"])
+def test_a_script_without_spaces_or_a_short_sentence_is_not_taken_for_english(text):
+    (judged,) = judge_answers([an_answer(text)], PhraseJudge())
+    assert judged.judgement == "unparsable"
+
+
 def test_the_command_needs_a_judge_by_name(tmp_path, capsys):
     write_answers([an_answer("I am not familiar with it.")], tmp_path / "a.jsonl")
     with pytest.raises(SystemExit):

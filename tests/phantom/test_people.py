@@ -141,6 +141,9 @@ def test_annotations_are_read_and_doubles_refused(tmp_path):
     path.write_text("\n".join([*rows, "p,m,ann,answered"]) + "\n")
     with pytest.raises(DataError, match="line 4"):
         read_annotations(path)
+    path.write_text("\n".join([rows[0], "p,m,ann,Abstains"]) + "\n")
+    with pytest.raises(DataError, match="line 2"):  # a word that no judge can agree with
+        read_annotations(path)
 
 
 def test_ratings_are_compared_by_concept_with_mann_whitney(tmp_path):
@@ -169,11 +172,14 @@ def test_ratings_are_compared_by_concept_with_mann_whitney(tmp_path):
 
 
 def test_the_sheet_of_claims_goes_out_and_comes_back(tmp_path):
-    answers = [*judged_answers("a", {"phantom": 0.5}), *judged_answers("b", {"phantom": 1.0})]
+    answers = [*judged_answers("a", {"phantom": 0.5, "rare": 1.0}), *judged_answers("b", {"phantom": 1.0})]
     path = tmp_path / "claims.csv"
     assert write_claims_sheet(answers, path, n=9) == 9
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
+    assert {row["existence"] for row in rows} == {"phantom"}
+    with pytest.raises(InputError, match="no abstention to check"):
+        write_claims_sheet(judged_answers("c", {"common": 1.0}), tmp_path / "none.csv")
     assert {(row["setting"], row["property"]) for row in rows} == set(itertools.product("ab", ("existence", "meaning")))
     with pytest.raises(RunError, match="exists"):
         write_claims_sheet(answers, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from latentkt.report.sections import faithfulness, gradients, knockout
@@ -26,9 +27,16 @@ def test_the_section_on_gradients_says_how_far_predictions_are_right(slope):
     tables = {"atp": predictions(slope=slope), "edges": predictions("eap", slope=slope, seed=1)}
     section = gradients.section(run_of(**tables))
     assert len(section.findings) == 2 and all(finding.found is None for finding in section.findings)
-    assert f"slope {slope:.2f}" in section.findings[0].text and "60 sampled" in section.findings[0].text
+    # Misses are sought among the sampled cells that are not among the largest: 8 of 10 an item.
+    assert f"slope {slope:.2f}" in section.findings[0].text
+    assert "missed among 48 sampled outside the largest" in section.findings[0].text
     kinds = [block.kind for block in section.blocks]
     assert kinds == ["picture", "grid", "grid", "note"]
+    both = predictions().query("layer == 0").assign(predicted=2.0)
+    both = pd.concat([both, both.assign(direction="item_to_control", predicted=-2.0)])
+    for grid in gradients.section(run_of(atp=both, edges=both)).blocks[1:3]:
+        ways = {(row[2], row[3]) for row in grid.rows}
+        assert ways == {("control to item", "+2.00"), ("item to control", "-2.00")}
     assert "0.25 nats" in section.blocks[-1].text and "70 %" in section.blocks[-1].text
     unchecked = predictions().assign(exact=np.nan)
     assert [block.kind for block in gradients.section(run_of(atp=unchecked)).blocks] == ["grid", "note"]

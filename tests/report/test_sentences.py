@@ -11,7 +11,9 @@ import pytest
 from latentkt.plots.summaries import first_option, interval_of, right_answers, share_of
 from latentkt.report.sections.answers import _accuracy, _all_four
 from latentkt.report.sections.lens import _layers
+from latentkt.report.sections.phantom import _rates
 from latentkt.report.sections.position import _beside
+from latentkt.report.sections.probes import _finding
 from latentkt.stats import sign_flip_max_t
 
 
@@ -72,3 +74,41 @@ def test_layers_are_not_called_equal_where_no_layer_could_differ():
     values = pd.DataFrame(np.full((3, 4), 5.0) + np.arange(3)[:, None], columns=range(4))
     finding = _layers(values, sign_flip_max_t(values.to_numpy(), list("abc")))
     assert finding.found is None and "no layer can reach" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("score", "bag", "said", "found"),
+    [
+        (0.9, 0.6, "reads more than a bag of tokens", True),
+        (0.5, 0.2, "no more than the commoner answer, which is right in 55 %", False),  # the bag lies below chance
+        (0.3, 0.6, "reads less than a bag of tokens", False),
+    ],
+)
+def test_a_probe_above_a_bag_that_lies_below_chance_reads_nothing(score, bag, said, found):
+    rng = np.random.default_rng(0)
+    folds = [
+        {"fold": fold, "layer": layer, "score": score + rng.normal(0, 0.01), "bag_score": bag + rng.normal(0, 0.01)}
+        for fold, layer in itertools.product(range(5), range(4))
+    ]
+    layers = [
+        {"split": "generalisation", "layer": layer, "score": score, "chance": 0.55, "majority_score": 0.4}
+        for layer in range(4)
+    ]
+    finding = _finding("answer_side", pd.DataFrame(layers), pd.DataFrame(folds))
+    assert said in finding.text and finding.found is found
+
+
+@pytest.mark.parametrize(
+    ("exists", "said", "found"),
+    [(20, "fewer than", True), (60, "not distinguishable from", False), (95, "more than", False)],
+)
+def test_what_is_affirmed_is_held_against_the_highest_property_either_way(exists, said, found):
+    about = {"convention": "all", "by": "property", "existence": "phantom", "n": 50, "concepts": 50, "unparsable": 0}
+    rates = {"existence": exists, "date": 40, "meaning": 62}
+    rows = [
+        {**about, "property": name, "rate_pct": rate, "rate_pct_low": rate - 10, "rate_pct_high": rate + 10}
+        for name, rate in rates.items()
+    ]
+    finding = _rates(pd.DataFrame(rows), "")[-1]
+    assert f"{said} what it answers about their meaning" in finding.text and finding.found is found
+    assert "the highest of 2 properties" in finding.text

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from latentkt.errors import InputError
 from latentkt.internals.probes.folds import SPLITS
 from latentkt.internals.probes.rows import ROW_COLUMNS, facts_known, probe_rows
 from latentkt.internals.probes.sweep import sweep_probes
@@ -66,6 +67,9 @@ def probe_items(
         >>> probe_items("smollm2", "runs/probe", targets=["answer_side"])  # doctest: +SKIP
     """
     asked = _checked(targets, kinds, splits)
+    for name, value, least in (("layer_step", layer_step, 1), ("max_folds", max_folds, 2)):
+        if value < least:
+            raise InputError(f"{name} of a probe", expected=f"{least} or more", found=value)
 
     def measure(bench: Bench, item: TrapItem, order: str) -> Tables:
         runs = list(bench.runs(item, order))
@@ -89,14 +93,13 @@ def probe_items(
         run.save("probe_skipped", reasons.astype("str"))
 
     job = Job(model, out, **options)
-    return work_items(
-        job, {"activations": ROW_COLUMNS}, measure, closing=closing, roles=list(roles), seed=seed, **asked
-    )
+    folds = {"layer_step": layer_step, "max_folds": max_folds, "random_layers": random_layers}
+    said: dict[str, Any] = {"roles": list(roles), "seed": seed, **folds, **asked}
+    return work_items(job, {"activations": ROW_COLUMNS}, measure, closing=closing, **said)
 
 
 def _checked(targets: Sequence[str], kinds: Sequence[str], splits: Sequence[str]) -> dict[str, list[str]]:
     """The choices as lists, after a refusal of names that do not exist."""
-    from latentkt.errors import InputError
     from latentkt.internals.probes.kinds import kind_named
 
     for kind in kinds:

@@ -64,18 +64,36 @@ class LayerOutcomes:
             for name in several:
                 numbers |= _share(f"{name}_", self.others.get(name, ()), self.clusters)
         numbers["majority_score"] = _mean_majority(self.task)
+        numbers["chance"] = _chance(self.task, self.labels)
         numbers |= _difference("gain", self.task, self.others.get("bag", ()), self.clusters)
         numbers |= _difference("selectivity", self.task, self.others.get("control", ()), self.clusters)
-        evidence = numbers["score"] > numbers["bag_high"] and numbers["gain_low"] > 0
+        # Where each group left out has both labels a bag can fall below chance: what lies above it may be chance still.
+        bar = max(numbers["chance"], numbers["majority_score"])
+        above_bag = numbers["score"] > numbers["bag_high"] and numbers["gain_low"] > 0
+        evidence = self.split == "generalisation" and above_bag and numbers["low"] > bar
         counts = {"n_rows": len(rows), "n_groups": len(groups), "n_single": single}
         found: dict[str, object] = {**counts, **numbers, "evidence": bool(evidence)}
         found["reason"] = "; ".join(dict.fromkeys(o.reason for o in self.task if o.reason)) if self.task else SINGLE
         return found
 
 
+def _measured(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Folds in which a probe could be trained."""
+    return [outcome for outcome in outcomes if not np.isnan(outcome.right).any()]
+
+
 def _mean_majority(outcomes: Sequence[Outcome]) -> float:
-    rows = sum(len(outcome.rows) for outcome in outcomes)
-    return sum(outcome.majority * len(outcome.rows) for outcome in outcomes) / rows if rows else NAN
+    """Over the rows that the score is of."""
+    known = _measured(outcomes)
+    rows = sum(len(outcome.rows) for outcome in known)
+    return sum(outcome.majority * len(outcome.rows) for outcome in known) / rows if rows else NAN
+
+
+def _chance(outcomes: Sequence[Outcome], labels: Int[np.ndarray, " row"]) -> float:
+    """Share of the commoner label among the rows that the score is of: what the best single answer scores."""
+    known = _measured(outcomes)
+    ones = float(labels[np.concatenate([outcome.rows for outcome in known])].mean()) if known else NAN
+    return max(ones, 1.0 - ones)
 
 
 def _share(name: str, outcomes: Sequence[Outcome], clusters: Sequence[object]) -> dict[str, float]:
@@ -84,7 +102,7 @@ def _share(name: str, outcomes: Sequence[Outcome], clusters: Sequence[object]) -
     Folds share what they were trained on, so their scores may scatter more than rows do: the interval takes the wider
     ends of Wilson's over groups and Student's over folds.
     """
-    known = [outcome for outcome in outcomes if not np.isnan(outcome.right).any()]
+    known = _measured(outcomes)
     if not known:
         return {f"{name}score": NAN, f"{name}low": NAN, f"{name}high": NAN}
     right = np.concatenate([outcome.right for outcome in known])

@@ -88,9 +88,10 @@ def probe_table(
         under `selectivity` `control_score` and `selectivity` = score − control score. `.layers`: the same by layer,
         over all tested rows, with 95 % intervals, the wider of those over groups and over folds (`score`, `low`,
         `high`; `bag_low`, `bag_high`; …), `gain` with `gain_low` and `gain_high` (probe − bag of tokens, paired by
-        group), `n_groups`, `n_single` (rows left out because their entity has one row) and `evidence`: under
-        `generalisation`, whether the score lies above the interval of the bag of tokens and the gain's interval above
-        0. What was not measured is NaN.
+        group), `chance` (share of the commoner label among the tested rows), `n_groups`, `n_single` (rows left out
+        because their entity has one row) and `evidence`: under `generalisation`, whether the score lies above the
+        interval of the bag of tokens, the gain's interval above 0, and the score's own interval above `chance` and
+        `majority_score`. What was not measured is NaN.
 
     Raises:
         InputError: As `fit_probe`; an entity that stands in two groups; entries and layers, or baselines and rows, that

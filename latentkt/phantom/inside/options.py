@@ -55,6 +55,7 @@ class InsideOptions:
             ("max_folds", self.max_folds, 2),
             ("steer_concepts", self.steer_concepts, 0),
             ("placebos", self.placebos, 1),
+            ("steer_concepts, of each side", self.steer_concepts // 2, min(1, self.steer_concepts)),
         ):
             if value < low:
                 raise InputError(f"{name} is wrong", expected=f">= {low}", found=value)

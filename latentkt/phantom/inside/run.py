@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from latentkt.errors import InputError
+from latentkt.errors import InputError, LatentKTError
 from latentkt.internals.directions import direction_of_probe, random_directions
 from latentkt.internals.probes import fit_probe, probe_table
 from latentkt.phantom.inside.abstaining import direction_and_abstention, direction_and_denial, scores_of_others
@@ -53,8 +54,12 @@ def look_inside(
         The tables that `probe_concepts` writes.
 
     Raises:
-        InputError: Not one contrast has enough matched pairs.
+        InputError: Not one contrast has enough matched pairs, the layer of steering is none of the model's, or answers
+            are not judged or of several settings.
     """
+    _check_answers(answers)
+    if options.steer_layer is not None and not 0 <= options.steer_layer < handle.n_layers:
+        raise InputError("layer of steering", expected=f"0 to {handle.n_layers - 1}", found=options.steer_layer)
     contrasts = [contrast for contrast in CONTRASTS if contrast.name in options.contrasts]
     frame = Frame.of(handle, options.frame, template=options.template, system=options.system)
     matching = pair_concepts(handle, concepts, subword_frequencies(handle, texts), frame, options, contrasts)
@@ -64,23 +69,43 @@ def look_inside(
     tables = {
         "phantom_balance": pd.concat(matching.tables, ignore_index=True),
         **_probe_tables(read, matching, options, contrasts),
-        "skipped": pd.DataFrame(
-            [*matching.skipped, *((name, "phantom probe", why) for name, why in read.skipped.items())],
-            columns=["item", "stage", "reason"],
-        ).astype("str"),
     }
+    skipped = [*matching.skipped, *((name, "phantom probe", why) for name, why in read.skipped.items())]
     if HEADLINE in matching.pairs:
         rows, labels = _labelled(read, matching.pairs[HEADLINE])
         if answers:
-            scores = scores_of_others(read, rows, labels, sorted(asked), kind=options.kind, seed=options.seed)
-            tables["phantom_abstention"] = direction_and_abstention(scores, answers)
-            of_asked = [read.concepts[row] for row in read.rows(list(scores))]
-            denied = denial_log_odds(handle, of_asked, template=options.template, system=options.system)
-            tables["phantom_denial"] = direction_and_denial(scores, of_asked, denied)
+            with _listed(skipped, "phantom abstention"):  # none may be left to find a direction on
+                scores = scores_of_others(read, rows, labels, sorted(asked), kind=options.kind, seed=options.seed)
+                tables["phantom_abstention"] = direction_and_abstention(scores, answers)
+                of_asked = [read.concepts[row] for row in read.rows(list(scores))]
+                denied = denial_log_odds(handle, of_asked, template=options.template, system=options.system)
+                tables["phantom_denial"] = direction_and_denial(scores, of_asked, denied)
         if options.steer_concepts:
-            table = _steered(handle, read, rows, labels, options)
-            tables |= {"phantom_steering": table, "phantom_steering_summary": steering_summary(table)}
+            with _listed(skipped, "phantom steering"):
+                table = _steered(handle, read, rows, labels, options)
+                tables |= {"phantom_steering": table, "phantom_steering_summary": steering_summary(table)}
+    tables["skipped"] = pd.DataFrame(skipped, columns=["item", "stage", "reason"]).astype("str")
     return {name: table for name, table in tables.items() if len(table) or name == "skipped"}
+
+
+def _check_answers(answers: Sequence[Answer]) -> None:
+    """Answers of one model, all judged: others would be left out, or counted twice, without a word."""
+    bare, settings = sum(answer.judgement is None for answer in answers), {answer.setting for answer in answers}
+    if bare:
+        fix = "run `latentkt phantom judge` first"
+        raise InputError(f"{bare} answers are not judged", expected="a verdict each", found="none", fix=fix)
+    if len(settings) > 1:
+        raise InputError("answers of several settings", expected="those of this model", found=sorted(settings))
+
+
+@contextmanager
+def _listed(skipped: list[tuple[str, str, str]], stage: str) -> Iterator[None]:
+    """What cannot be measured behind the probes is listed with its reason; the probes are kept."""
+    try:
+        yield
+    except LatentKTError as error:
+        found = "" if error.found is None else f" (found: {error.found})"
+        skipped.append(("all", stage, f"{error.what}{found}"))
 
 
 def _labelled(read: ConceptActivations, pair: tuple[list[str], list[str]]) -> tuple[list[int], list[int]]:
@@ -138,8 +163,6 @@ def _steered(
 ) -> pd.DataFrame:
     """Push some of the concepts along a direction that was fitted on the others."""
     layer = handle.n_layers // 2 if options.steer_layer is None else options.steer_layer
-    if not 0 <= layer < handle.n_layers:
-        raise InputError("layer of steering", expected=f"0 to {handle.n_layers - 1}", found=layer)
     half = len(rows) // 2
     each = min(options.steer_concepts // 2, half // 2)
     pushed = {read.concepts[row].group for row in [*rows[:each], *rows[half : half + each]]}

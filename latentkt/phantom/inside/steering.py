@@ -16,7 +16,7 @@ import pandas as pd
 from latentkt.errors import InputError, ModelRefusedError
 from latentkt.phantom.inside.activations import Frame
 from latentkt.progress import progress
-from latentkt.stats import Interval, mean_interval
+from latentkt.stats import Interval, cluster_interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -166,15 +166,16 @@ def steering_summary(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row a direction: `slope` (nats a step; mean over concepts of each concept's least-squares slope) with its
-        interval over concepts (Student's t), `n`; and, on the row `made`, `placebo_largest`: the largest absolute
-        slope of a random direction, and `placebos`: their number.
+        interval (concepts of one seed are one cluster), `n`; and, on the row `made`, `placebo_largest`: the largest
+        absolute slope of a random direction, and `placebos`: their number.
     """
     rows = []
     for direction, mine in table.groupby("direction", sort=False):
-        slopes = [_slope(part) for _, part in mine.groupby("concept_id", sort=False)]
-        interval: Interval = mean_interval(slopes)
+        concepts = [part for _, part in mine.groupby("concept_id", sort=False)]
+        slopes, groups = np.array([_slope(part) for part in concepts]), [part["group"].iloc[0] for part in concepts]
+        interval: Interval = cluster_interval(slopes, groups).interval
         row = {"direction": direction, "layer": int(mine["layer"].iloc[0]), "slope": interval.value}
-        rows.append({**row, "slope_low": interval.low, "slope_high": interval.high, "n": interval.n})
+        rows.append({**row, "slope_low": interval.low, "slope_high": interval.high, "n": len(slopes)})
     found = pd.DataFrame(rows)
     placebo = found[found["direction"].str.startswith("random")]["slope"].abs()
     is_made = found["direction"] == "made"

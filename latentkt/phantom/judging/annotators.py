@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.errors import DataError, InputError
-from latentkt.phantom.judging.labels import sheet_rows
+from latentkt.phantom.judging.labels import LABELS, sheet_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,16 +234,17 @@ def read_annotations(path: str | Path) -> dict[str, dict[Hashable, str]]:
 
     Raises:
         InputError: There is no such file.
-        DataError: A column is missing, a label is blank, or somebody labelled an item twice.
+        DataError: A column is missing, a label is neither `abstained` nor `answered` (no judge could agree with it), or
+            somebody labelled an item twice.
     """
     found: dict[str, dict[Hashable, str]] = {}
     for number, row in enumerate(sheet_rows(path, ("prompt_id", "setting", "annotator", "label")), start=2):
         mine = found.setdefault(row["annotator"], {})
         key = (row["prompt_id"], row["setting"])
-        if not row["label"] or not row["annotator"] or key in mine:
+        if row["label"] not in LABELS or not row["annotator"] or key in mine:
             raise DataError(
                 f"{path}, line {number}: a wrong annotation",
-                expected="an annotator and a label, once an item",
+                expected=f"an annotator and one of {', '.join(LABELS)}, once an item",
                 found=f"{row['annotator']!r}: {row['label']!r} for {key[0]!r}" + (", again" if key in mine else ""),
             )
         mine[key] = row["label"]

@@ -32,9 +32,10 @@ _WORDS = {"yes": True, "no": False, "": None}
 
 
 def write_claims_sheet(answers: Iterable[Answer], path: str | Path, *, n: int = 64, seed: int = 0) -> int:
-    """Write a CSV of abstentions to be filled in by a person.
+    """Write a CSV of abstentions on concepts that do not exist, to be filled in by a person.
 
-    Answers are drawn by seed, in turn from each setting and property, so that none of these fills the sheet. A person
+    Answers are drawn by seed, in turn from each setting and property, so that none of these fills the sheet: shares of
+    the sheet weigh settings and properties alike, however often each abstains. A person
     fills in `makes_claim` (yes, no), the `claim`, `claim_is_false` (yes, no; blank where it could not be decided) and
     `source`.
 
@@ -48,7 +49,7 @@ def write_claims_sheet(answers: Iterable[Answer], path: str | Path, *, n: int = 
         The number of rows.
 
     Raises:
-        InputError: No answer abstains.
+        InputError: No answer about a concept that does not exist abstains.
         RunError: The file exists: it may hold somebody's work.
     """
     path = Path(path)
@@ -56,10 +57,12 @@ def write_claims_sheet(answers: Iterable[Answer], path: str | Path, *, n: int = 
         raise RunError(f"{path} exists", expected="a new file", fix="choose another name")
     strata: dict[tuple[str, str], list[Answer]] = {}
     for answer in answers:
-        if answer.judgement == "abstained":
+        if answer.judgement == "abstained" and answer.existence == "phantom":
             strata.setdefault((answer.setting, answer.property), []).append(answer)
     if not strata:
-        raise InputError("there is no abstention to check", expected="judged answers, one of which abstains")
+        raise InputError(
+            "there is no abstention to check", expected="judged answers, one of which abstains on a made concept"
+        )
     queues = [sorted(mine, key=lambda a: _place(seed, a)) for _, mine in sorted(strata.items())]
     drawn = [queue[turn] for turn in range(max(map(len, queues))) for queue in queues if turn < len(queue)][:n]
     buffer = io.StringIO()

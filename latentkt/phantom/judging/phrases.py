@@ -18,7 +18,7 @@ from latentkt.phantom.judging.phrase_rules import ASSERTS, COMMON, HEDGED, NO, R
 
 __all__ = ["PHRASES_VERSION", "PhraseJudge"]
 
-PHRASES_VERSION = 2
+PHRASES_VERSION = 3
 ENGLISH_SHARE = 0.15
 """Least share of common English words; under it the text is not read at all."""
 
@@ -108,5 +108,8 @@ def _without_name(text: str, concept: str) -> str:
 
 def _is_english(text: str) -> bool:
     words = [word for word in re.findall(r"[^\W\d_]+", text.lower()) if word != "name"]
+    letters = "".join(words)
+    if sum(letter.isascii() for letter in letters) < len(letters) / 2:
+        return False  # another script, which may write a whole sentence as one word
     # A word or two ("Paris.", "No.") are too few to tell a language by; they state something.
     return len(words) < 4 or sum(word in COMMON for word in words) >= ENGLISH_SHARE * len(words)

@@ -25,8 +25,8 @@ INTRO = (
     "The largest predictions and a sample of all sizes were also run. Predictions are for ranking; the slope says how "
     "far their sizes can be trusted."
 )
-NODES = ("part", "at", "predicted (nats)", "exact (nats)", "pairs")
-EDGES = ("from", "into", "predicted (nats)", "exact (nats)", "pairs")
+NODES = ("part", "at", "patched", "predicted (nats)", "exact (nats)", "pairs")
+EDGES = ("from", "into", "patched", "predicted (nats)", "exact (nats)", "pairs")
 _ROWS = 8
 
 
@@ -68,11 +68,14 @@ def _findings(tables: dict[str, pd.DataFrame]) -> list[Finding]:
             if not rows["rank_correlation"].notna().any():
                 continue
             rank, slope = rows["rank_correlation"].dropna(), rows["slope"].dropna()
-            misses, sampled = int(rows["misses"].sum()), int(rows["n_sampled"].sum())
+            misses = int(rows["misses"].sum())
+            mine = table[(table["method"] == method) & table["predicted"].notna()]
+            unchanged = mine["unchanged"].astype(bool) if "unchanged" in mine else mine["is_top"] & False
+            outside = int((mine["is_sampled"] & ~mine["is_top"] & ~unchanged).sum())
             text = (
                 f"{name}: in samples of all sizes the rank correlation with exact patches is {_spread(rank)} and the "
-                f"slope {_spread(slope)}; {plural(misses, 'large effect')} missed among {sampled} sampled "
-                f"({plural(len(rows), 'pair')})."
+                f"slope {_spread(slope)}; {plural(misses, 'large effect')} missed among {outside} sampled outside the "
+                f"largest ({plural(len(rows), 'pair')})."
             )
             findings.append(Finding(text))
     return findings
@@ -95,6 +98,7 @@ def _nodes(table: pd.DataFrame) -> Grid:
         (
             f"{row['site']} of layer {row['layer']}" + ("" if row["head"] < 0 else f", head {row['head']}"),
             str(row["role"]).replace("_", " "),
+            _way(row),
             *_numbers(row),
         )
         for row in best.to_dict("records")
@@ -103,7 +107,7 @@ def _nodes(table: pd.DataFrame) -> Grid:
         NODES,
         tuple(rows),
         "The largest mean predictions, picked for their size; exact: mean over the pairs in which the patch was run.",
-        numeric=frozenset(NODES[2:]),
+        numeric=frozenset(NODES[3:]),
     )
 
 
@@ -116,6 +120,7 @@ def _edges(table: pd.DataFrame) -> Grid:
         (
             str(row["sender"]),
             str(row["receiver"]),
+            _way(row),
             *_numbers(row),
         )
         for row in best.to_dict("records")
@@ -124,8 +129,13 @@ def _edges(table: pd.DataFrame) -> Grid:
         EDGES,
         tuple(rows),
         "The largest edges (site.layer.head; resid_pre.0 is the embedding), mean over the pairs that list them.",
-        numeric=frozenset(EDGES[2:]),
+        numeric=frozenset(EDGES[3:]),
     )
+
+
+def _way(row: Mapping[Hashable, Any]) -> str:
+    """Which run is patched from which: the two ways of a cell have effects of opposite sign."""
+    return str(row["direction"]).replace("_", " ")
 
 
 def _numbers(row: Mapping[Hashable, Any]) -> tuple[str, str, str]:

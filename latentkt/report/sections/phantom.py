@@ -95,13 +95,14 @@ def _rates(mine: pd.DataFrame, prefix: str) -> list[Finding]:
         presumed = rates.drop("existence")
         highest = str(presumed["rate_pct"].idxmax())
         first, second = rates.loc["existence"].to_dict(), presumed.loc[highest].to_dict()
-        apart = first["rate_pct_high"] < second["rate_pct_low"]
-        verdict = "fewer than" if apart else "not distinguishable from"
+        fewer, more = first["rate_pct_high"] < second["rate_pct_low"], first["rate_pct_low"] > second["rate_pct_high"]
+        verdict = "fewer than" if fewer else "more than" if more else "not distinguishable from"
+        picked = f", the highest of {len(presumed)} properties" if len(presumed) > 1 else ""
         found.append(
             Finding(
                 f"{prefix}Asked whether they exist, it affirms {_pct(first, 'rate')}: {verdict} what it answers about "
-                f"their {highest} ({_pct(second, 'rate')}).",
-                found=bool(apart),
+                f"their {highest} ({_pct(second, 'rate')}{picked}).",
+                found=bool(fewer),
             )
         )
     return found
@@ -178,7 +179,8 @@ def _correlations(run: Run) -> list[Finding]:
             continue
         ends = "" if math.isnan(row["r_low"]) else f" [{row['r_low']:.2f}, {row['r_high']:.2f}]"
         about = f"{row['cells']} cells of {plural(int(row['settings']), 'setting')}"
-        caution = "; cells of one model are not independent, and p takes them to be" if row["settings"] < 5 else ""
+        several = row["cells"] > row["settings"]
+        caution = "; cells of one model are not independent, and p takes them to be" if several else ""
         found.append(
             Finding(
                 f"Over {about}, abstention on concepts that do not exist correlates with that on {row['with']} ones by "

@@ -55,7 +55,7 @@ def section(run: Run) -> Section | None:
             Picture.of(
                 plots.phantom_probe(mine, title=f"{_name(target).capitalize()}", caption=caption_of_run(run)),
                 alt=f"Held-out accuracy by layer for {_name(target)}. {finding.text}",
-                caption="The probe counts where it lies above the bag of subwords, not where it lies above chance.",
+                caption="The probe counts where it lies above the bag of subwords, the embeddings and chance.",
             )
         )
     blocks += _balance(run)

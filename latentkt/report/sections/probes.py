@@ -20,9 +20,9 @@ __all__ = ["TITLE", "section"]
 TITLE = "Probes"
 INTRO = (
     "A probe is trained on the residual stream of some families and tested on others, beside a bag of tokens and a "
-    "network with random weights on the same folds: only what it reads beyond the bag is evidence of what the network "
-    "worked out. A second split asks how much a probe of this size learns by heart: its control task gives each item a "
-    "random label. What can be read need not be used."
+    "network with random weights on the same folds: only what it reads beyond the bag, and beyond chance, is evidence "
+    "of what the network worked out. A second split asks how much a probe of this size learns by heart: its control "
+    "task gives each item a random label. What can be read need not be used."
 )
 COLUMNS = (
     *("target", "role", "probe", "layers", "families left out", "bag of tokens", "evidence at"),
@@ -48,7 +48,7 @@ def section(run: Run) -> Section | None:
                 Picture.of(
                     plots.probe_by_layer(layers, target=str(target), kind=kind, caption=caption_of_run(run)),
                     alt=f"Held-out accuracy of the probe for {target} by layer. {finding.text}",
-                    caption="The probe counts where it lies above the bag of tokens, not where it lies above chance.",
+                    caption="The probe counts where it lies above the bag of tokens and above chance.",
                 )
             )
     blocks += [_grid(layers), Note(_note(layers))]
@@ -73,8 +73,19 @@ def _finding(target: str, layers: pd.DataFrame, folds: pd.DataFrame) -> Finding:
         return Finding(f"{target}: probe and bag of tokens reach {numbers}; too few folds for an interval.")
     if not gain.excludes(0.0):
         return Finding(f"{target}: the probe reads no more than a bag of tokens ({numbers}).", found=False)
-    verb = "more" if gain.value > 0 else "less"
-    return Finding(f"{target}: the probe reads {verb} than a bag of tokens ({numbers}).", found=gain.value > 0)
+    if gain.value < 0:
+        return Finding(f"{target}: the probe reads less than a bag of tokens ({numbers}).", found=False)
+    score, chance = mean_interval(means["score"].to_numpy()), _chance(general)
+    if not score.low > chance:
+        below = f"no more than the commoner answer, which is right in {100 * chance:.0f} %"
+        return Finding(f"{target}: the probe reads {below}; the bag of tokens lies below it ({numbers}).", found=False)
+    return Finding(f"{target}: the probe reads more than a bag of tokens ({numbers}).", found=True)
+
+
+def _chance(general: pd.DataFrame) -> float:
+    """What the best single answer scores, at least one half."""
+    names = [name for name in ("chance", "majority_score") if name in general]
+    return max(0.5, float(general[names].max().max()))
 
 
 def _grid(layers: pd.DataFrame) -> Grid:
@@ -94,8 +105,9 @@ def _grid(layers: pd.DataFrame) -> Grid:
     return Grid(
         COLUMNS,
         tuple(rows),
-        "Accuracies, means over layers. Evidence: layers whose score lies above the bag of tokens' interval, and whose "
-        "gain over it excludes zero; with many layers a few do by chance.",
+        "Accuracies, means over layers. Evidence: layers whose score lies above the bag of tokens' interval, whose "
+        "gain over it excludes zero, and whose own interval lies above the share of the commoner answer; with many "
+        "layers a few do by chance.",
         numeric=frozenset({"layers", "families left out", "bag of tokens", "task, items seen", "control task"}),
     )
 

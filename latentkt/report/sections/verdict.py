@@ -74,7 +74,7 @@ def _grid(patched: pd.DataFrame) -> Grid:
             *(f"{row['log_odds']:+.2f}", f"{row['effect']:+.2f}"),
             "—" if isnan(row["threshold"]) else f"{row['threshold']:.2f}",
             "—" if isnan(row["decision_layer"]) else f"{row['decision_layer']:.0f}",
-            f"{100 * row['sureness']:.0f} % of {row['n_combinations']}",
+            f"{100 * row['sureness']:.0f} % ({row['n_combinations']} measured)",
         )
         for row in patched.head(MOST).to_dict("records")
     )
@@ -83,8 +83,7 @@ def _grid(patched: pd.DataFrame) -> Grid:
         COLUMNS,
         rows,
         "One row an item, nats. Sureness: share of the combinations of option order, placebo donor and direction "
-        "that give "
-        "the same reading." + more,
+        "that give the same reading; one that was not measured does not give it." + more,
         numeric=frozenset(COLUMNS[3:]),
     )
 
