@@ -57,12 +57,12 @@ def verdict_by_item(verdict: pd.DataFrame, *, caption: str = "") -> Figure:
     shown = rows.to_dict("records")
     for place, row in enumerate(shown):
         ends = [row["log_odds_correct_first"], row["log_odds_shortcut_first"]]
-        axes.plot(ends, [place, place], color="black", linewidth=1.2, alpha=0.5)
-        axes.plot(row["threshold"], place, "|", color="black", markersize=9)
+        axes.plot(ends, [place, place], color="black", linewidth=2, alpha=0.5)
+        axes.plot(row["threshold"], place, "|", color="black", markersize=14)
         name = str(row["constraint"])
         label = None if name in seen else name
         seen.add(name)
-        axes.plot(row["effect"], place, "o", color=COLOURS[name], markeredgecolor="black", label=label)
+        axes.plot(row["effect"], place, "o", color=COLOURS[name], markeredgecolor="black", markersize=10, label=label)
     labels = [f"{row['item']} ({100 * row['sureness']:.0f} %)" for row in shown]
     axes.set_yticks(range(len(rows)), labels, fontsize=7)
     axes.grid(axis="y", visible=False)

@@ -32,7 +32,7 @@ def test_no_table_no_section():
 def test_the_placebo_section_names_what_differs_and_what_does_not(planted, found):
     section = placebo_section.section(run_of(effects=effects(planted)))
     (finding,) = section.findings
-    assert finding.found is found and "8 families" in finding.text
+    assert finding.found is found and "16 families" in finding.text
     assert ("1 cells differ" in finding.text) is found
     assert any(block.kind == "grid" and block.rows for block in section.blocks)
 

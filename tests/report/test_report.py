@@ -88,7 +88,8 @@ def test_the_page_says_how_the_run_was_made(page):
 
 def test_every_section_is_there_in_order(page):
     absent = {"attribution", "placebo", "components", "tokens", "join", "construction", "synthetic"}
-    absent |= {"synthetic_inside"}  # this run has no such tables
+    absent |= {"synthetic_inside", "gradients", "knockout", "faithfulness"}
+    absent |= {"phantom", "phantom_inside"}  # this run has no such tables
     measured = [name for name in SECTIONS if name not in absent]
     anchors = [anchor for anchor in read(page).anchors if anchor in {*SECTIONS, "skipped", "provenance"}]
     assert anchors == [*measured, "skipped", "provenance"]
@@ -170,7 +171,8 @@ def test_sections_without_tables_are_named_as_not_measured(tmp_path, undrawn):
     text = words(render(run))
     absent = (
         "Logit lens, Direct logit attribution, Patching by role, Patching against placebo, Patching of components, "
-        "Token by token, Probes, Steering, Verdict by item, Prior and dominance."
+        "Token by token, Attribution patching, Attention knockout, Faithfulness, Probes, Steering, Verdict by item, "
+        "Prior and dominance."
     )
     assert f"Not measured in this run: {absent}" in text
     assert "This run kept no list of skipped things." in text
@@ -197,7 +199,8 @@ def test_one_order_gives_no_position_section(tmp_path, undrawn):
     assert position.section(run) is None
     absent = (
         "Option position, Logit lens, Direct logit attribution, Patching by role, Patching against placebo, "
-        "Patching of components, Token by token, Prior and dominance."
+        "Patching of components, Token by token, Attribution patching, Attention knockout, Faithfulness, Prior and "
+        "dominance."
     )
     assert f"Not measured in this run: {absent}" in words(render(run))
 
