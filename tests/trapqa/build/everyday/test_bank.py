@@ -96,7 +96,8 @@ def test_forms_of_a_word_are_merged_and_strengths_are_of_all_who_were_asked() ->
     assert found.cue_forms == ("nail", "nails") and found.response_forms == ("hammer", "hammers")
     assert rules(log) == {"nails -> hammers": "merged with another form"}
     toe = bank.find("nail", "toe")
-    assert toe is not None and toe.n == 100
+    assert toe is not None and toe.n == 200  # those who were asked with "nail" could have said it too
+    assert sum(each.strength for each in bank.associations if each.cue == "nail") <= 1
 
 
 def test_noise_is_removed_by_rule() -> None:
