@@ -45,10 +45,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from latentkt.phantom import load_seeds, make_concepts, save_concepts
+    from latentkt.results import jsonl_output
 
-    out = Path(args.out)
-    if out.suffix != ".jsonl":
-        raise InputError("bad name of the output", expected="a name ending in .jsonl", found=args.out)
+    _check_bounds(args)
+    read = [name for given in args.seeds for name in (given, given.partition("@")[2] or given)]
+    out = jsonl_output(args.out, [*read, *([args.lists] if args.lists else [])], beside=[".meta.json"])
     seeds = load_seeds(args.seeds, format=args.format, category=args.category)
     seeds = seeds.only(args.only) if args.only else seeds
     rules = _term_rules(args) if args.kind == "term" else _entity_rules(args, seeds)
@@ -58,6 +59,15 @@ def run(args: argparse.Namespace) -> int:
     _write_meta(out, args, seeds, made, rules)
     print("\n".join(_summary(seeds, made, len(real), args.out)))
     return 0
+
+
+def _check_bounds(args: argparse.Namespace) -> None:
+    """Refuse numbers that would make nothing without a word."""
+    for name, least in (("blends", 0), ("affix_uses", 0), ("most_words", 1), ("uses", 1), ("threshold", 1)):
+        value = getattr(args, name)
+        if value is not None and value < least:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"bad {option}", expected=f"at least {least}", found=value)
 
 
 def _term_rules(args: argparse.Namespace) -> TermRules:

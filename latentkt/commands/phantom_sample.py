@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from latentkt.errors import InputError
+from latentkt.errors import DataError
+
+if TYPE_CHECKING:
+    from latentkt.phantom import Concept
 
 __all__ = ["configure", "run"]
 
@@ -24,15 +28,46 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from latentkt.phantom import comparison, load_concepts, sample_subset, save_concepts
+    from latentkt.phantom import SUBSETS, comparison, load_concepts, sample_subset, save_concepts
+    from latentkt.results import jsonl_output
 
-    if Path(args.out).suffix != ".jsonl" or args.out in args.concepts:
-        raise InputError("bad name of the output", expected="another name ending in .jsonl", found=args.out)
-    concepts = [concept for path in args.concepts for concept in load_concepts(path)]
+    jsonl_output(args.out, args.concepts)
+    concepts = _together({path: load_concepts(path) for path in args.concepts})
     subset = sample_subset(concepts, args.subset, size=args.size, seed=args.seed)
     real = [concept for what in args.beside for concept in comparison(concepts, subset, what, seed=args.seed)]
     save_concepts([*subset, *real], args.out)
     for (what, category), count in sorted(Counter((c.existence, c.category) for c in [*subset, *real]).items()):
         print(f"{what:<11} {count:>6,}  {category}")
-    print(f"{len(subset):,} made and {len(real):,} real concepts in {args.out}")
+    print("\n".join(_summary(args, SUBSETS[args.subset].size, subset, real)))
     return 0
+
+
+def _together(files: Mapping[str, Sequence[Concept]]) -> list[Concept]:
+    """The concepts of several files.
+
+    Raises:
+        DataError: One stands in two of them: which search counts for it?
+    """
+    home: dict[str, str] = {}
+    for path, concepts in files.items():
+        for concept in concepts:
+            if concept.id in home:
+                raise DataError(
+                    f"{path}: concept {concept.concept!r} stands in {home[concept.id]} too",
+                    expected="each concept in one of the files",
+                    fix="give one of the two files",
+                )
+            home[concept.id] = path
+    return [concept for concepts in files.values() for concept in concepts]
+
+
+def _summary(args: argparse.Namespace, default: int, subset: Sequence[Concept], real: Sequence[Concept]) -> list[str]:
+    lines = [f"{len(subset):,} made and {len(real):,} real concepts in {args.out}"]
+    missing = (default if args.size is None else args.size) - len(subset)
+    if missing > 0:
+        lines.append(f"warning: {missing:,} fewer than the size of the subset; the files hold no more")
+    for what in args.beside:
+        lacking = len(subset) - sum(concept.existence == what for concept in real)
+        if lacking:
+            lines.append(f"warning: {what}: {lacking:,} fewer than made ones; their categories hold no more")
+    return lines

@@ -45,11 +45,11 @@ def run(args: argparse.Namespace) -> int:
     from latentkt.phantom import load_concepts, load_seeds, save_concepts
     from latentkt.phantom.rows import write_rows
     from latentkt.phantom.search import Limits, verify
-    from latentkt.results import atomic_write
+    from latentkt.results import atomic_write, jsonl_output
 
     out = Path(args.out) if args.out else Path(args.concepts).with_suffix(".verified.jsonl")
-    if out.suffix != ".jsonl" or out == Path(args.concepts):
-        raise InputError("bad name of the output", expected="another name ending in .jsonl", found=str(out))
+    beside = (".removed.jsonl", ".search.json", ".journal")
+    out = jsonl_output(out, [args.concepts, *args.headwords, *(args.corpus or [])], beside=beside)
     concepts = load_concepts(args.concepts)
     heads = load_seeds(args.headwords) if args.headwords else None
     outcome = verify(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from latentkt.errors import DataError
 
 if TYPE_CHECKING:
     from latentkt.trapqa.build.lists import ClosedList
@@ -89,7 +93,14 @@ def _configure_scenarios(parser: argparse.ArgumentParser) -> None:
 
 def _output(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--out", required=True, metavar=name, help="a .jsonl file; what belongs to it lies beside it")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=_seed, default=0, metavar="S", help="a whole number from 0 to 4294967295")
+
+
+def _seed(text: str) -> int:
+    """A seed that every generator of random numbers takes."""
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"a seed is a whole number from 0 to 4294967295, not {text!r}")
+    return int(text)
 
 
 def _pairs(args: argparse.Namespace) -> int:
@@ -103,7 +114,7 @@ def _pairs(args: argparse.Namespace) -> int:
         args.profiles,
         out=args.out,
         top=args.top,
-        fraction=None if args.top else args.fraction or 1e-4,
+        fraction=1e-4 if args.top is args.fraction is None else args.fraction,
         embed=args.embedding,
         fields={name: value.replace("\0", ",") for name, value in fields.items()},
         licence=args.licence,
@@ -114,19 +125,33 @@ def _pairs(args: argparse.Namespace) -> int:
 
 
 def _questions(args: argparse.Namespace) -> int:
-    import json
-    from pathlib import Path
-
+    from latentkt.results import jsonl_output
     from latentkt.trapqa.build import QuestionOptions, make_questions, read_wordings
+    from latentkt.trapqa.build.output import BESIDE
 
     names = ("noun", "aspect", "limit", "per_person", "unverified", "model", "checker", "retries", "seed")
-    wordings = json.loads(Path(args.wordings).read_text(encoding="utf-8")) if args.wordings else {}
     options = QuestionOptions(
-        lists=_lists(args), wordings=read_wordings(wordings), **{name: getattr(args, name) for name in names}
+        lists=_lists(args),
+        wordings=read_wordings(_json(args.wordings)),
+        **{name: getattr(args, name) for name in names},
     )
+    jsonl_output(args.out, [file for file in (args.list, args.wordings) if file], beside=BESIDE)
     made = make_questions(args.pairs, options, out=args.out)
     print("\n".join(made.lines))
     return 0 if made.tests.passed else 2
+
+
+def _json(path: str | None) -> Mapping[str, object]:
+    """An object of a JSON file; an empty one where no file was named."""
+    if path is None:
+        return {}
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON", expected="one JSON object", found=error) from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: not an object", expected="one JSON object", found=repr(found)[:60])
+    return found
 
 
 def _lists(args: argparse.Namespace) -> list[ClosedList]:

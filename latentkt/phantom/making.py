@@ -90,7 +90,8 @@ def make_concepts(
     makers = [_maker(name, texts, kind, seed, rules) for name, texts in seeds.by_category.items()]
     if n is not None and n < 1:
         raise InputError("bad number of concepts", expected="at least 1", found=n)
-    sieve = _Sieve({concept_key(text) for texts in seeds.by_category.values() for text in texts})
+    real = [*seeds.others, *(text for texts in seeds.by_category.values() for text in texts)]
+    sieve = _Sieve({concept_key(text) for text in real})
     kept = _all_uses(makers, sieve) if n is None else _as_many(makers, sieve, n)
     concepts = tuple(concept for own in kept for concept in own)
     if not concepts:

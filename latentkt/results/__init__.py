@@ -12,18 +12,29 @@ from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.results.files import atomic_write
+    from latentkt.results.outputs import jsonl_output
     from latentkt.results.reader import Run, load_run
     from latentkt.results.session import create_run, refuse_existing
     from latentkt.results.versions import library_versions
     from latentkt.results.writer import RunWriter
 
-__all__ = ["Run", "RunWriter", "atomic_write", "create_run", "library_versions", "load_run", "refuse_existing"]
+__all__ = [
+    "Run",
+    "RunWriter",
+    "atomic_write",
+    "create_run",
+    "jsonl_output",
+    "library_versions",
+    "load_run",
+    "refuse_existing",
+]
 
 _HOME = {
     "Run": "reader",
     "RunWriter": "writer",
     "atomic_write": "files",
     "create_run": "session",
+    "jsonl_output": "outputs",
     "library_versions": "versions",
     "load_run": "reader",
     "refuse_existing": "session",

@@ -141,7 +141,7 @@ def test_a_shortfall_and_empty_categories_are_told(here, capsys):
         (["make", "science.txt", "--kind", "term", "--out", "x.txt"], "ending in .jsonl"),
         (["make", "science.txt", "--kind", "entity", "--out", "x.jsonl"], "no entity can be made"),
         (["verify", "none.jsonl", "--corpus", "books.jsonl"], "cannot read"),
-        (["verify", "c.jsonl", "--corpus", "books.jsonl", "--out", "c.jsonl"], "another name"),
+        (["verify", "c.jsonl", "--corpus", "books.jsonl", "--out", "c.jsonl"], "is read"),
         (["verify", "c.jsonl", "--infinigram", "x", "--case", "simple"], "case-sensitive"),
         (["verify", "c.jsonl", "--corpus", "nowhere"], "no files matched"),
         (["sample", "c.jsonl", "--subset", "T", "--out", "s.jsonl"], "no concept for the subset"),
@@ -184,3 +184,49 @@ def test_a_local_index_bounds_the_scan(here, capsys):
     assert removed["concept"] == "cell wal" and removed["matches"] == 4  # an index knows no word boundaries
     assert main(["phantom", "verify", "c.jsonl", "--corpus", "data"]) == 0
     assert {c.concept: c.existence for c in load_concepts("c.verified.jsonl")}["cell wal"] == "phantom"
+
+
+def refused(capsys, *words):
+    assert main(["phantom", *words]) == 2
+    return capsys.readouterr().err
+
+
+def test_no_command_writes_over_what_it_reads(here, capsys):
+    main(["phantom", "make", "science.txt", "--kind", "term", "--n", "9", "--out", "t.jsonl"])
+    before = (here / "t.jsonl").read_bytes()
+    absolute = str(here / "t.jsonl")
+    assert "is read" in refused(capsys, "make", "t.jsonl", "--kind", "term", "--out", "./t.jsonl")
+    assert "is read" in refused(capsys, "make", "x@t.jsonl", "--kind", "term", "--out", absolute)
+    assert "is read" in refused(capsys, "verify", "t.jsonl", "--corpus", "books.jsonl", "--out", absolute)
+    assert "is read" in refused(capsys, "verify", "t.jsonl", "--corpus", "books.jsonl", "--out", "books.jsonl")
+    main(["phantom", "verify", "t.jsonl", "--corpus", "books.jsonl"])
+    assert "is read" in refused(capsys, "sample", absolute, "--subset", "T", "--out", "t.jsonl")
+    assert (here / "t.jsonl").read_bytes() == before
+
+
+def test_an_empty_corpus_proves_nothing_and_leaves_no_journal(here, capsys):
+    (here / "empty.txt").write_text("")
+    main(["phantom", "make", "science.txt", "--kind", "term", "--n", "9", "--out", "t.jsonl"])
+    assert "nothing was searched" in refused(capsys, "verify", "t.jsonl", "--corpus", "empty.txt")
+    assert "confidence level" in refused(capsys, "verify", "t.jsonl", "--corpus", "books.jsonl", "--level", "2")
+    assert not list(here.glob("*.journal")) and not list(here.glob("*.verified.*"))
+    assert main(["phantom", "verify", "t.jsonl", "--corpus", "books.jsonl"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--blends", "-3"), ("--most-words", "0"), ("--affix-uses", "-1"), ("--uses", "0"),
+                          ("--threshold", "-5")]
+)  # fmt: skip
+def test_numbers_that_would_make_nothing_are_refused(here, capsys, option, value):
+    assert option in refused(capsys, "make", "science.txt", "--kind", "term", "--out", "t.jsonl", option, value)
+
+
+def test_a_sample_takes_a_concept_once_and_says_what_it_lacks(here, capsys):
+    main(["phantom", "make", "science.txt", "--kind", "term", "--n", "9", "--out", "t.jsonl"])
+    main(["phantom", "verify", "t.jsonl", "--corpus", "books.jsonl"])
+    (here / "copy.jsonl").write_bytes((here / "t.verified.jsonl").read_bytes())
+    both = ("t.verified.jsonl", "copy.jsonl")
+    assert "stands in t.verified.jsonl too" in refused(capsys, "sample", *both, "--subset", "T", "--out", "s.jsonl")
+    assert main(["phantom", "sample", "t.verified.jsonl", "--subset", "T", "--out", "s.jsonl"]) == 0
+    n = len(load_concepts(here / "s.jsonl"))
+    assert f"warning: {1060 - n:,} fewer" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from latentkt.errors import DataError, InputError
-from latentkt.phantom import event_query, load_seeds
+from latentkt.phantom import Seeds, event_query, load_seeds, make_concepts
 from latentkt.phantom.seeds.loading import FORMATS, find_format
 from latentkt.phantom.seeds.popqa import PERSON_OBJECTS, PERSON_SUBJECTS
 
@@ -157,3 +157,29 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9\n")
     with pytest.raises(DataError, match="UTF-8"):
         load_seeds([tmp_path / "a.txt"])
+
+
+def test_a_cut_gzip_file_is_refused(tmp_path):
+    path = tmp_path / "cut.txt.gz"
+    path.write_bytes(gzip.compress(b"statutory law\nfalse verdict\n" * 9)[:-12])
+    with pytest.raises(DataError, match="damaged gzip"):
+        load_seeds([path])
+
+
+def test_tables_are_not_cut_to_their_header(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("term,category\nsteel, wall mill,a\n")
+    with pytest.raises(DataError, match="row 2: too many cells"):
+        load_seeds([path])
+    path.write_text('term,category\n"' + "x" * 200_000 + '"\n')
+    with pytest.raises(DataError, match="not a table"):
+        load_seeds([path])
+    facts = tmp_path / "popQA.tsv"
+    facts.write_text("subj\tprop\tobj\nAlba\n")
+    assert load_seeds([facts]).by_category == {"work or place": ("Alba",)}
+
+
+def test_nothing_made_is_a_seed_of_a_category_that_was_left_out():
+    seeds = Seeds({"law": ("civil law", "common verdict"), "other": ("common law", "civil verdict")})
+    with pytest.raises(DataError, match="no term can be made"):
+        make_concepts(seeds.only(["law"]), kind="term", n=9)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from latentkt.errors import InputError
+from latentkt.errors import DataError, InputError
 from latentkt.phantom.concepts import Concept, Existence
 from latentkt.phantom.search.found import Found, Searched, Searcher, rate_bounds
 from latentkt.phantom.search.journal import Journal
@@ -159,7 +159,8 @@ def verify(
         show_progress: Draw a bar; by default where standard error is a terminal.
 
     Raises:
-        InputError: There are no concepts, or limits per million without the number of tokens.
+        InputError: There are no concepts, limits per million without the number of tokens, or a bad level.
+        DataError: The corpus holds no word: nothing would be found in it, and nothing would follow.
         RunError: The corpus or index cannot be read on; the journal keeps what was done.
 
     Example:
@@ -175,6 +176,8 @@ def verify(
     """
     if not concepts:
         raise InputError("nothing to verify", expected="at least one concept")
+    if not 0 < level < 1:  # before the search, not after it
+        raise InputError("bad confidence level", expected="between 0 and 1", found=level)
     limits = limits or Limits()
     texts = _texts(concepts, words=searcher.counts_words)
     identity = {**searcher.identity(), "texts": hashlib.sha256("\n".join(texts).encode()).hexdigest()}
@@ -183,9 +186,15 @@ def verify(
         with progress(show=show_progress) as bar:
             stage = bar.stage("searching", total=searcher.ticks(list(texts)))
             found = searcher.search(list(texts), kept, stage.advance)
+        if found.searched.tokens == 0:
+            raise DataError(
+                f"nothing was searched: {found.searched.corpus} holds no {found.searched.unit}",
+                expected="a corpus with text, in which zero matches say something",
+                found=dict(found.searched.details.get("skipped", {})) or "empty files",
+            )
         outcome = _judged(concepts, texts, found, headwords, limits, level)
-    except BaseException:
-        kept.close()
+    except BaseException as error:
+        kept.close(finished=isinstance(error, DataError) or not kept.done)  # nothing that one could go on with
         raise
     kept.close(finished=True)
     return outcome

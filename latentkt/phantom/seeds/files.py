@@ -6,8 +6,10 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -29,6 +31,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
             raw = gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
             with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
                 yield file
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"{path} is a damaged gzip file", found=error) from error
     except OSError as error:
         raise InputError(f"cannot read the seeds {path}: {error.strerror or error}", expected="a file") from error
     except UnicodeDecodeError as error:
@@ -73,9 +77,23 @@ def table(path: Path, *, columns: Sequence[str] = (), needs: str = "a header lin
         missing = [name for name in columns if name not in names]
         if not names or missing:
             raise DataError(f"{path}: columns", expected=", ".join(columns) or needs, found=", ".join(names) or "none")
-        for row in csv.reader(file, delimiter=delimiter):
+        for number, row in _cells(path, file, delimiter):
+            if len(row) > len(names):
+                raise DataError(
+                    f"{path}, row {number}: too many cells",
+                    expected=f"{len(names)}: {', '.join(names)}",
+                    found=f"{len(row)}: {row}"[:120],
+                    fix="put a cell that holds the delimiter into quotation marks",
+                )
             if row:
-                yield dict(zip(names, row, strict=False))
+                yield dict(zip_longest(names, row, fillvalue=""))
+
+
+def _cells(path: Path, file: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    try:
+        yield from enumerate(csv.reader(file, delimiter=delimiter), start=2)
+    except csv.Error as error:
+        raise DataError(f"{path}: not a table", expected=f"cells between {delimiter!r}", found=error) from error
 
 
 def first_of(names: Sequence[str], known: Sequence[str], where: str) -> str:

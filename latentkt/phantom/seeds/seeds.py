@@ -27,11 +27,13 @@ class Seeds:
         by_category: Category -> texts, in the order in which they were read, each text once in the whole set.
         sources: The files.
         skipped: Reason -> how many rows were passed over for it.
+        others: Texts of categories that were left out by `only`: they exist, so nothing made may equal them.
     """
 
     by_category: Mapping[str, tuple[str, ...]]
     sources: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return sum(map(len, self.by_category.values()))
@@ -46,7 +48,9 @@ class Seeds:
         unknown = [name for name in categories if name not in self.by_category]
         if unknown:
             raise DataError("no seeds of that category", expected=", ".join(self.by_category), found=unknown[0])
-        return Seeds({name: self.by_category[name] for name in categories}, self.sources, self.skipped)
+        left = {text for name, texts in self.by_category.items() if name not in categories for text in texts}
+        chosen = {name: self.by_category[name] for name in categories}
+        return Seeds(chosen, self.sources, self.skipped, self.others | left)
 
     def concepts(self, kind: Kind) -> list[Concept]:
         """The seeds as real concepts, to be sorted by their frequency in a corpus."""

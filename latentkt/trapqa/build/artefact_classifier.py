@@ -21,7 +21,7 @@ from latentkt.trapqa.items import SLOTS, TrapItem
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Fitted", "Folding", "foldings", "option_features", "overlap", "text_features", "unit"]
+__all__ = ["Fitted", "Folding", "foldings", "option_features", "overlap", "relatives", "text_features", "unit"]
 
 Features = Callable[[TrapItem, str], Mapping[str, float]]
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -112,6 +112,12 @@ def context(item: TrapItem) -> list[str]:
 def overlap(item: TrapItem, option: str) -> float:
     """How many words of an option stand in the question without its constraint."""
     return float(len(set(words(option)) & set(context(item))))
+
+
+def relatives(item: TrapItem, option: str) -> float:
+    """How many words of an option begin as a word of the question does, four letters long: hammer, hammering."""
+    begun = {word[:4] for word in context(item) if len(word) > 3}
+    return float(sum(word[:4] in begun for word in set(words(option)) if len(word) > 3))
 
 
 def option_features(item: TrapItem, option: str) -> dict[str, float]:

@@ -188,6 +188,8 @@ def _habits(items: Sequence[TrapItem], seed: int) -> Mapping[str, Tried]:
         "the option with more words": by(lambda _, option: len(option.split())),
         "the option first in the alphabet": by(lambda i, o: float(fold(o) == min(map(fold, _options(i))))),
         "the option that shares more words with the question": by(classifier.overlap),
+        "the option with more words that begin as one of the question does": by(classifier.relatives),
+        "the option with more capitals": by(lambda _, option: sum(map(str.isupper, option))),
         "the option shown first (order from the seed)": (
             items,
             [float(seeded_order(seed, item.id) == "correct_first") for item in items],

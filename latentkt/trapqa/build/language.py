@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from latentkt.errors import DataError, InputError, MissingExtraError
+from latentkt.trapqa.build.log import lines_of
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -221,6 +222,6 @@ class _Journal:
         if len(whole) < len(text):
             path.write_bytes(whole)
         try:
-            return [json.loads(line) for line in whole.decode().splitlines()]
+            return [json.loads(line) for line in lines_of(whole.decode())]
         except ValueError as error:
             raise DataError(f"{path} is no journal of answers", expected="JSON lines", found=error) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError, InputError
+from latentkt.trapqa.build.log import lines_of
 from latentkt.trapqa.build.masking import surname
 from latentkt.trapqa.build.profiles import Profile, day, plain, year_of
 
@@ -198,12 +200,25 @@ def read_list(
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"no closed list {path}: {error.strerror}", expected="a CSV or JSON-lines file") from error
-    lines = data.decode("utf-8-sig").splitlines()
-    rows = [json.loads(line) for line in lines] if path.suffix == ".jsonl" else list(csv.DictReader(lines))
-    entries = tuple(_entry(row, award, f"{path}, row {number}") for number, row in enumerate(rows, start=1))
+    entries = tuple(_entry(row, award, f"{path}, row {number}") for number, row in enumerate(_rows(data, path), 1))
     if not entries:
         raise DataError(f"{path} is an empty list", expected="at least one row")
     return ClosedList(name or path.stem, licence, entries, hashlib.sha256(data).hexdigest())
+
+
+def _rows(data: bytes, path: Path) -> list[Mapping[str, Any]]:
+    try:
+        text = data.decode("utf-8-sig")
+        if path.suffix != ".jsonl":
+            return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+        rows = [json.loads(line) for line in lines_of(text) if line.strip()]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8", found=error.reason) from error
+    except (ValueError, csv.Error) as error:
+        raise DataError(f"{path}: not a list", expected="CSV, or one JSON object a line", found=error) from error
+    if not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path}: not a list", expected="one JSON object a line")
+    return rows
 
 
 def _entry(row: Mapping[str, Any], award: str, where: str) -> Entry:
@@ -220,5 +235,9 @@ def _entry(row: Mapping[str, Any], award: str, where: str) -> Entry:
             expected=f"fields of {', '.join(row)}",
             found=str(error),
             fix='for instance --list-award "Nobel Prize in {category}"',
+        ) from error
+    except (ValueError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"the award {award!r} cannot be filled", expected="text with fields in braces", found=error
         ) from error
     return Entry(names, born, named, int(years[0].removesuffix(".0")))

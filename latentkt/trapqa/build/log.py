@@ -15,7 +15,7 @@ from typing import Any
 from latentkt.errors import DataError
 from latentkt.results import atomic_write
 
-__all__ = ["Removal", "StageLog", "log_beside"]
+__all__ = ["Removal", "StageLog", "lines_of", "log_beside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class StageLog:
             DataError: The file is no such log; the message names the line.
         """
         log = cls()
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(lines_of(Path(path).read_text(encoding="utf-8")), start=1):
             try:
                 record = json.loads(line)
                 if "kept" in record:
@@ -129,6 +129,16 @@ class StageLog:
                     found=line[:80],
                 ) from error
         return log
+
+
+def lines_of(text: str) -> list[str]:
+    r"""The lines of a text: they end in line feeds alone. Other separators (U+2028, U+0085) may stand inside JSON.
+
+    Example:
+        >>> lines_of('{"name": "one\u2028two"}\r\n')
+        ['{"name": "one\u2028two"}']
+    """
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def log_beside(path: str | Path) -> Path:

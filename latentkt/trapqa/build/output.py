@@ -28,6 +28,10 @@ __all__ = ["Made", "Source", "Written", "card_beside", "construction_tables", "w
 
 TABLES = ("construction_stages", "construction_balance", "construction_tests")
 """The tables of a run that say how its items were made."""
+BESIDE = (
+    ".patterns.json", ".card.md", ".removed.jsonl", ".construction.json", ".generated.jsonl", ".checked.jsonl"
+)  # fmt: skip
+"""Endings of the files that lie beside an item file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 
 from latentkt.errors import DataError, InputError, RunError
-from latentkt.results import atomic_write
+from latentkt.results import atomic_write, jsonl_output
 from latentkt.trapqa.build.embedding import Embedder, embedder
 from latentkt.trapqa.build.hard_pairs import HardPairs, hard_pairs, wanted_pairs
-from latentkt.trapqa.build.log import StageLog, log_beside
+from latentkt.trapqa.build.log import StageLog, lines_of, log_beside
 from latentkt.trapqa.build.masking import linearise, remove_names
 from latentkt.trapqa.build.profiles import Profile, load_profiles, save_profiles, usable
 from latentkt.trapqa.build.reading import read_profiles
 
-__all__ = ["PairFile", "load_pairs", "make_pairs"]
+__all__ = ["READ", "PairFile", "load_pairs", "make_pairs"]
+
+READ = (".profiles.jsonl", ".removed.jsonl", ".meta.json")
+"""Endings of the files that `load_pairs` reads beside the pairs."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def make_pairs(
         RunError: `out` was written with other options.
         InputError: An option is wrong, or fewer than two profiles are usable.
     """
-    path = _checked(out)
+    path = jsonl_output(out, [source], beside=(*READ, ".embeddings.npz"))
     named = embed if isinstance(embed, Embedder) else None
     options = {
         "source": Path(source).name,
@@ -200,7 +203,7 @@ def load_pairs(path: str | Path) -> PairFile:
     everybody = load_profiles(path.with_suffix(".profiles.jsonl"))
     people = {person.id: person for person in everybody}
     pairs, scores = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines_of(path.read_text(encoding="utf-8")), start=1):
         try:
             row = json.loads(line)
             pairs.append((people[row["first"]], people[row["second"]]))
@@ -213,13 +216,6 @@ def load_pairs(path: str | Path) -> PairFile:
 def _known_meta(path: Path) -> dict[str, Any] | None:
     beside = path.with_suffix(".meta.json")
     return json.loads(beside.read_text(encoding="utf-8")) if beside.exists() and path.exists() else None
-
-
-def _checked(out: str | Path) -> Path:
-    path = Path(out)
-    if path.suffix != ".jsonl":
-        raise InputError(f"cannot write {path}", expected="a name ending in .jsonl")
-    return path
 
 
 def _hash(source: str | Path) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from latentkt.errors import DataError
 from latentkt.results import atomic_write
-from latentkt.trapqa.build.log import StageLog
+from latentkt.trapqa.build.log import StageLog, lines_of
 
 __all__ = ["Profile", "bare", "latin", "load_profiles", "plain", "save_profiles", "usable", "year_of"]
 
@@ -238,7 +238,7 @@ def load_profiles(path: str | Path) -> list[Profile]:
         DataError: The file is absent or holds something else; the message names the line.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = lines_of(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"no profiles {path}", expected="the file that `pairs` wrote beside its pairs") from error
     profiles = []

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latentkt.errors import InputError
+from latentkt.results import jsonl_output
 from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.drafting import write_with_model
 from latentkt.trapqa.build.facts import Fact, Facts
 from latentkt.trapqa.build.lists import ClosedList
 from latentkt.trapqa.build.log import log_beside
-from latentkt.trapqa.build.output import Made, Source, write_items
-from latentkt.trapqa.build.pair_stage import PairFile, load_pairs
+from latentkt.trapqa.build.output import BESIDE, Made, Source, write_items
+from latentkt.trapqa.build.pair_stage import READ, PairFile, load_pairs
 from latentkt.trapqa.build.patterning import patterns_for
 from latentkt.trapqa.build.planning import Plan, choose, plans_for
 from latentkt.trapqa.build.proof import prove
@@ -75,10 +76,12 @@ def make_questions(pairs: str | Path, options: QuestionOptions, *, out: str | Pa
     Raises:
         InputError: No item is left, or an option is wrong.
     """
-    path = Path(out)
-    if path.suffix != ".jsonl" or path.resolve() == Path(pairs).resolve():
-        raise InputError(f"cannot write items to {path}", expected="a name of its own, ending in .jsonl")
+    path = jsonl_output(out, [pairs, *(Path(pairs).with_suffix(ending) for ending in READ)], beside=BESIDE)
     found = load_pairs(pairs)
+    held = {name for person in found.everybody for name in person.attributes}
+    unknown = [name for name in options.unverified if name not in held]
+    if unknown:
+        raise InputError("no profile has that attribute", expected=", ".join(sorted(held)), found=", ".join(unknown))
     wordings = {**WORDINGS, **options.wordings}
     facts = Facts(found.everybody, wordings)
     twins = plans_for(found.pairs, facts, options.lists, found.log, attributes=options.unverified)

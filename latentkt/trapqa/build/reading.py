@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError, InputError
+from latentkt.trapqa.build.log import lines_of
 from latentkt.trapqa.build.profiles import Profile, bare, day, latin
 
 __all__ = ["ROLES", "read_profiles"]
@@ -93,7 +94,7 @@ def _labelled(name: str, row: Mapping[str, str]) -> tuple[str, str | None]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+    for number, line in enumerate(lines_of(path.read_text(encoding="utf-8-sig")), start=1):
         if not line.strip():
             continue
         try:

@@ -69,6 +69,12 @@ def test_mirror_images_tell_nothing() -> None:
         (lambda r, w, n: (r, f"just {w}"), "options alone", "just"),
         (lambda r, w, n: (f"{r} in the end of it all", w), "the longer option", ""),
         (lambda r, w, n: (f"aa{r}", f"zz{w}"), "the option first in the alphabet", ""),
+        (lambda r, w, n: (r.capitalize(), w), "the option with more capitals", ""),
+        (
+            lambda r, w, n: (f"lately {r}", f"gladly {w}"),
+            "the option with more words that begin as one of the question does",
+            "",
+        ),
     ],
 )
 def test_a_planted_artefact_is_caught_and_named(

@@ -109,3 +109,27 @@ def test_reading(tmp_path: Path) -> None:
         read_list(tmp_path / "x.csv", award="{category}")
     with pytest.raises(InputError, match="no closed list"):
         read_list(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("a.jsonl", b'{"name": "Ann"\n', "not a list"),
+        ("a.jsonl", b"[1]\n", "not a list"),
+        ("a.csv", "name,award,year\nJosé,P,1990\n".encode("latin-1"), "not UTF-8"),
+        ("a.csv", b'name,award,year\n"Ann,P,1990\n', "not a list"),
+    ],
+)
+def test_what_is_no_list_is_refused(tmp_path: Path, name: str, data: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DataError, match=why):
+        read_list(tmp_path / name)
+
+
+def test_blank_lines_and_line_ends_inside_cells(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"name": "Ann", "award": "P", "year": 1990}\n\n')
+    (tmp_path / "a.csv").write_bytes(b'name,award,year\r\n"Ann",P,1990\r\n"Bob","P\nQ",1991\r\n')
+    assert len(read_list(tmp_path / "a.jsonl").entries) == 1
+    assert [entry.award for entry in read_list(tmp_path / "a.csv").entries] == ["P", "P\nQ"]
+    with pytest.raises(InputError, match="cannot be filled"):
+        read_list(tmp_path / "a.csv", award="Prize of {")

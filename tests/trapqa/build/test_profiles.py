@@ -143,3 +143,19 @@ def test_mentions_are_written_as_names() -> None:
     assert mentions("a man born in Rome", ["Max Born"]) is None
     assert mentions("Born's rule", ["Max Born"]) == "Born's"
     assert surname("Charles III") == "Charles"
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x1e"])
+def test_separators_inside_json_do_not_end_a_line(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "people.jsonl"
+    path.write_text(
+        json.dumps({"id": f"Q{mark}1", "name": "Ann Bee", "note": f"one{mark}two"}, ensure_ascii=mark == "\x1e") + "\n",
+        encoding="utf-8",
+    )
+    (person,) = read_profiles(path)
+    save_profiles([person], path)
+    assert load_profiles(path) == [person]
+    log = StageLog()
+    log.remove("profiles", f"Q{mark}1", "no attributes")
+    log.save(path)
+    assert StageLog.load(path).table() == log.table()

@@ -156,3 +156,37 @@ def test_physicists(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "artefact tests: passed" in capsys.readouterr().out
     assert len(load_items(tmp_path / "i.jsonl")) >= 300
     assert main(["items", "check", "--strict", str(tmp_path / "i.jsonl")]) == 0
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert main(["trapqa", *map(str, words)]) == 2
+    return capsys.readouterr().err
+
+
+def test_no_stage_writes_over_what_it_reads(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = folder / "people.jsonl"
+    before = source.read_bytes()
+    small = ("--embedding", "tfidf", "--top", 9)
+    assert "is read" in refused(capsys, "pairs", source, "--out", source, *small)
+    (folder / "x.profiles.jsonl").write_bytes(before)
+    assert "is read" in refused(capsys, "pairs", folder / "x.profiles.jsonl", "--out", folder / "x.jsonl", *small)
+    assert source.read_bytes() == (folder / "x.profiles.jsonl").read_bytes() == before
+    assert pairs_command(folder, "pairs.jsonl", "--top", "9") == 0
+    kept = (folder / "pairs.profiles.jsonl").read_bytes()
+    for name in ("pairs.jsonl", "pairs.profiles.jsonl"):
+        assert "is read" in refused(capsys, "questions", folder / "pairs.jsonl", "--out", folder / name)
+    assert (folder / "pairs.profiles.jsonl").read_bytes() == kept
+
+
+def test_odd_options_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = ("pairs", folder / "people.jsonl", "--out", folder / "p.jsonl", "--embedding", "tfidf")
+    assert "at least 1" in refused(capsys, *pairs, "--top", 0)
+    assert "more than 0" in refused(capsys, *pairs, "--fraction", 0)
+    with pytest.raises(SystemExit):
+        main(["trapqa", *map(str, pairs), "--seed", "-1"])
+    assert pairs_command(folder, "pairs.jsonl", "--top", "9") == 0
+    ask = ("questions", folder / "pairs.jsonl", "--out", folder / "i.jsonl")
+    assert "no profile has that attribute" in refused(capsys, *ask, "--unverified", "nosuch")
+    assert "not JSON" in refused(capsys, *ask, "--wordings", folder / "list.csv")
+    (folder / "words.json").write_text("[]")
+    assert "not an object" in refused(capsys, *ask, "--wordings", folder / "words.json")

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from latentkt.errors import DataError
+from latentkt.errors import DataError, InputError
 from latentkt.results import atomic_write
 from latentkt.trapqa.build.everyday import builtin_words as builtin
 from latentkt.trapqa.build.everyday.strengths import Strength
 from latentkt.trapqa.build.everyday.words import WordTools
-from latentkt.trapqa.build.log import StageLog
+from latentkt.trapqa.build.log import StageLog, lines_of
 
 __all__ = ["Association", "Bank", "Cleaning", "clean"]
 
@@ -33,7 +33,8 @@ class Association:
         cue: Lemma of the cue.
         response: Lemma of the response.
         count: People who gave the response (or another form of it) to the cue (or another form of it).
-        n: People who were asked with those forms of the cue.
+        n: People who were asked with any form of the cue in the file, whether or not it brought this response; so the
+            strengths of one cue never add up to more than 1.
         cue_forms: Forms of the cue in the file.
         response_forms: Forms of the response in the file.
         cue_kind: Coarse kind of the cue, or None.
@@ -72,6 +73,12 @@ class Cleaning:
     high_zipf: float = 6.5
     low_zipf: float = 1.0
     min_count: int = 2
+
+    def __post_init__(self) -> None:
+        if not self.low_zipf < self.high_zipf or self.min_count < 1:
+            raise InputError(
+                "bad limits of cleaning", expected="low Zipf below high Zipf, at least 1 person", found=astuple(self)
+            )
 
 
 @dataclass
@@ -168,7 +175,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"no bank of associations {path}", expected="an existing file", found=error.strerror) from error
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         try:
             yield number, json.loads(line)
         except ValueError as error:
@@ -188,6 +195,10 @@ def clean(rows: Sequence[Strength], tools: WordTools, log: StageLog, limits: Cle
         DataError: Nothing is left.
     """
     limits = limits or Cleaning()
+    asked: dict[str, dict[str, int]] = {}
+    for row in rows:
+        written = small(row.cue)
+        asked.setdefault(tools.lemma(written), {})[written] = row.n
     merged = _merge(rows, tools, log)
     kept = []
     for (cue, response), group in merged.items():
@@ -195,7 +206,7 @@ def clean(rows: Sequence[Strength], tools: WordTools, log: StageLog, limits: Cle
         if rule:
             log.remove(STAGE, f"{cue} -> {response}", rule)
         else:
-            kept.append(_association(cue, response, group, tools))
+            kept.append(_association(cue, response, group, tools, n=sum(asked[cue].values())))
     log.count(STAGE, kept=len(kept))
     if not kept:
         raise DataError("no association is left after cleaning", expected="at least one", fix="see the log for why")
@@ -252,14 +263,13 @@ def _frequency(cue: str, response: str, tools: WordTools, limits: Cleaning) -> s
     return ""
 
 
-def _association(cue: str, response: str, group: Sequence[Strength], tools: WordTools) -> Association:
-    asked = {row.cue: row.n for row in group}
+def _association(cue: str, response: str, group: Sequence[Strength], tools: WordTools, *, n: int) -> Association:
     return Association(
         cue=cue,
         response=response,
         count=sum(row.count for row in group),
-        n=sum(asked.values()),
-        cue_forms=tuple(sorted(asked)),
+        n=n,
+        cue_forms=tuple(sorted({row.cue for row in group})),
         response_forms=tuple(sorted({row.response for row in group})),
         cue_kind=tools.kind(cue),
         response_kind=tools.kind(response),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from latentkt.errors import InputError
 from latentkt.trapqa.build.everyday.bank import Association, Bank
 from latentkt.trapqa.build.everyday.families import Family
 from latentkt.trapqa.build.log import StageLog
@@ -30,6 +31,12 @@ class SeedLimits:
     min_strength: float = 0.08
     per_cue: int = 3
     per_response: int = 12
+
+    def __post_init__(self) -> None:
+        if not 0 < self.min_strength <= 1 or min(self.per_cue, self.per_response) < 1:
+            raise InputError(
+                "bad limits of the seeds", expected="a strength in (0, 1], caps of at least 1", found=astuple(self)
+            )
 
 
 @dataclass(frozen=True, slots=True)

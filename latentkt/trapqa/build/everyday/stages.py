@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latentkt.errors import DataError, InputError
+from latentkt.results import jsonl_output
 from latentkt.trapqa.build.artefacts import artefact_tests
 from latentkt.trapqa.build.everyday.bank import Bank, Cleaning, clean, small
 from latentkt.trapqa.build.everyday.compose import Recipe, compose, recipes
@@ -25,7 +26,7 @@ from latentkt.trapqa.build.everyday.seeds import Seed, SeedLimits, choose_seeds,
 from latentkt.trapqa.build.everyday.strengths import read_strengths
 from latentkt.trapqa.build.everyday.words import word_tools
 from latentkt.trapqa.build.log import StageLog, log_beside
-from latentkt.trapqa.build.output import Made, Source, write_items
+from latentkt.trapqa.build.output import BESIDE, Made, Source, write_items
 from latentkt.trapqa.items import TrapItem
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def make_associations(
         InputError: The file is absent, or `out` has another ending.
         DataError: It is no strength file, or nothing of it is left.
     """
-    path = _jsonl(out, strengths)
+    path = jsonl_output(out, [strengths], beside=[".removed.jsonl"])
     cleaning, limits, log = cleaning or Cleaning(), limits or SeedLimits(), StageLog()
     rows = read_strengths(strengths, log)
     tools = word_tools({small(word) for row in rows for word in (row.cue, row.response)}, use=use)
@@ -133,7 +134,8 @@ def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Pa
         InputError: No item is left, or an option is wrong.
         DataError: `seeds` is no such file.
     """
-    path = _jsonl(out, seeds)
+    path = jsonl_output(out, [seeds, log_beside(seeds)], beside=BESIDE)
+    _check_bounds(options)
     bank, chosen = load_seeds(seeds)
     log = StageLog.load(log_beside(seeds)) if log_beside(seeds).exists() else StageLog()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +148,7 @@ def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Pa
         made += recipes(family, scenes, mine, bank, rng, log, used)
     if options.model is not None:
         log.count(SCENES, kept=len({recipe.scene.id for recipe in made if recipe.scene.id.startswith("model-")}))
-    log.count(STAGE, kept=len(made))
+    log.count(STAGE, kept=len({(recipe.family.name, recipe.scene.id) for recipe in made}))
     made = perturbed(_limited(made, options.limit, rng, log), options.perturb, rng)
     items = _composed(made, bank, log)
     proved = prove(items, bank, log, per_response=options.per_response)
@@ -170,11 +172,12 @@ def make_scenarios(seeds: str | Path, options: ScenarioOptions, *, out: str | Pa
     return Made(written, tests, log)
 
 
-def _jsonl(out: str | Path, source: str | Path) -> Path:
-    path = Path(out)
-    if path.suffix != ".jsonl" or path.resolve() == Path(source).resolve():
-        raise InputError(f"cannot write to {path}", expected="a name of its own, ending in .jsonl")
-    return path
+def _check_bounds(options: ScenarioOptions) -> None:
+    if options.limit is not None and options.limit < 2:
+        raise InputError("bad limit", expected="at least 2: mirror images stay together", found=options.limit)
+    for name, least in (("per_response", 1), ("per_family", 1), ("retries", 0), ("seed", 0)):
+        if getattr(options, name) < least:
+            raise InputError(f"bad {name}", expected=f"at least {least}", found=getattr(options, name))
 
 
 def _invented(

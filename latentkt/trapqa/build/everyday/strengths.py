@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latentkt.errors import DataError, InputError
-from latentkt.trapqa.build.log import StageLog
+from latentkt.trapqa.build.log import StageLog, lines_of
 
 __all__ = ["Strength", "read_strengths"]
 
@@ -54,7 +54,7 @@ def read_strengths(path: str | Path, log: StageLog) -> list[Strength]:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"no association file {path}", expected="a strength file", fix="check the path") from error
-    lines = _decoded(raw).splitlines()
+    lines = lines_of(_decoded(raw))
     separator, columns = _header(lines, path)
     kept = []
     for number, line in enumerate(lines[1:], start=2):

@@ -136,9 +136,9 @@ def test_a_response_is_capped(items: list[TrapItem], seeded: tuple[Bank, list[Se
 
 def test_items_say_what_they_were_made_of(items: list[TrapItem]) -> None:
     item = next(item for item in items if item.id == "tool_required-plank-a")
-    assert item.meta["association"] == {"cue": "nail", "response": "hammer", "strength": 0.4, "n": 100}
+    assert item.meta["association"] == {"cue": "nail", "response": "hammer", "strength": 0.2, "n": 200}
     assert item.paths is not None and item.paths.shortcut == ("nail", "hammer") and item.paths.correct[1] == "glue"
-    assert item.shortcut.text == "get the hammer" and "40 of 100 people" in item.source[0]
+    assert item.shortcut.text == "get the hammer" and "40 of 200 people" in item.source[0]
     assert {"role", "constraint", "right_shape", "shortcut_shape"} <= set(item.meta)
     start, end = item.spans["shortcut"][0]
     assert item.text[start:end] == "A jar of nails stands on the bench"

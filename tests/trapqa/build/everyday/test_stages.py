@@ -11,8 +11,16 @@ import pytest
 from latentkt.cli import main
 from latentkt.errors import InputError
 from latentkt.trapqa import load_items
-from latentkt.trapqa.build import ScenarioOptions, StageLog, artefact_tests, make_associations, make_scenarios
-from latentkt.trapqa.build.everyday.families import FAMILIES
+from latentkt.trapqa.build import (
+    Cleaning,
+    ScenarioOptions,
+    SeedLimits,
+    StageLog,
+    artefact_tests,
+    make_associations,
+    make_scenarios,
+)
+from latentkt.trapqa.build.everyday.families import FAMILIES, families
 
 
 @pytest.fixture(scope="module")
@@ -245,3 +253,30 @@ def test_pairs_have_equally_many_tokens(bank: Path, tmp_path: Path) -> None:
             for text in (item.text, item.control.text)
         ]
         assert lengths[0] == lengths[1], item.id
+
+
+@pytest.mark.parametrize("options", [{"limit": -4}, {"limit": 1}, {"per_response": 0}, {"seed": -1}])
+def test_bounds_that_mean_nothing_are_refused(bank: Path, tmp_path: Path, options: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="bad "):
+        make_scenarios(bank, ScenarioOptions(**options), out=tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("strength", [float("nan"), -1.0, 0.0, 1.5])
+def test_a_least_strength_is_a_share(strength: float) -> None:
+    with pytest.raises(InputError, match="limits of the seeds"):
+        SeedLimits(min_strength=strength)
+
+
+def test_limits_of_cleaning_are_in_order() -> None:
+    with pytest.raises(InputError, match="limits of cleaning"):
+        Cleaning(high_zipf=1, low_zipf=9)
+
+
+def test_scenes_are_counted_as_scenes(bank: Path, tmp_path: Path) -> None:
+    lines = bank.read_text().splitlines()
+    cut = tmp_path / "seeds.jsonl"
+    cut.write_text("\n".join(line for line in lines if '"cue": "nail"' not in line) + "\n")
+    table = {row["stage"]: row for row in make_scenarios(cut, ScenarioOptions(), out=tmp_path / "x.jsonl").log.table()}
+    written = sum(len(family.scenes) for family in families())
+    assert table["scenes"]["removed"] >= 1 and table["scenes"]["given"] == written
+    assert table["format"]["given"] == 2 * table["scenes"]["kept"]
