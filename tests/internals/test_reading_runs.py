@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -134,6 +136,18 @@ def test_a_verdict_is_not_gone_on_with_in_other_layers(items, tmp_path):
     with pytest.raises(RunError, match="another identity") as refused:
         verdict_items(handle, tmp_path / "v", layers=[1], donors=1, resume=True, **options)
     assert "options.layers" in str(refused.value.found)
+
+
+def test_items_whose_facts_cannot_be_asked_are_listed(tmp_path):
+    made = [short(family, n) for family in TOPICS[:2] for n in range(2)]
+    made[0] = replace(made[0], probe_questions=())
+    save_items(ItemSet(items=tuple(made)), tmp_path / "items.jsonl")
+    options = {"items": str(tmp_path / "items.jsonl"), "template": "plain", "roles": ("last",), "kinds": ("ridge",)}
+    out = probe_items(tiny_handle("llama"), tmp_path / "probe", targets=["fact_known"], **options)
+    skipped = load_run(out).tables["probe_skipped"]
+    listed = skipped[skipped["item"] == made[0].id]
+    assert listed["which"].tolist() == ["fact_known"] and "without both probe questions" in listed["reason"].item()
+    assert not set(skipped["item"]) & {item.id for item in made[1:]}
 
 
 def test_one_family_has_no_probe_and_no_slope_and_says_so(items, tmp_path):

@@ -89,7 +89,11 @@ def probe_items(
         run.save("facts_known", pd.DataFrame({"item": list(known), "known": list(known.values())}))
         run.save("probe", found.folds)
         run.save("probe_layers", found.layers)
-        reasons = pd.DataFrame(found.skipped, columns=["item", "which", "order", "reason"])
+        asks = bench.items if "fact_known" in targets else []
+        unknown = [item.id for item in asks if item.id not in known]
+        why = "without both probe questions, or the model refuses them"
+        left_out = [{"item": name, "which": "fact_known", "order": "", "reason": why} for name in unknown]
+        reasons = pd.DataFrame([*found.skipped, *left_out], columns=["item", "which", "order", "reason"])
         run.save("probe_skipped", reasons.astype("str"))
 
     job = Job(model, out, **options)
