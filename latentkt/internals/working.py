@@ -174,8 +174,8 @@ def work_items(
     bench = Bench(engine_of(handle, job.engine, **limit), chosen, {"template": template, "system": job.system})
     cells = [(item, order) for item in chosen for order in job.orders]
     name = next(iter(columns))
-    about = {"measurement": name, "engine": job.engine, "template": template, "orders": list(job.orders)}
-    about |= {"system": job.system, **({"roles": list(roles)} if roles else {})}
+    about: dict[str, object] = {"measurement": name, "engine": job.engine, "template": template}
+    about |= {"orders": list(job.orders), "system": job.system, **({"roles": list(roles)} if roles else {})}
     metadata = {
         "model": handle.metadata(),
         "items": {"path": job.items or "built-in", "sha256": items.sha256, "n": len(chosen)},
