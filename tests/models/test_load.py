@@ -107,8 +107,8 @@ def test_nothing_is_shown_while_a_folder_is_read_and_the_users_bars_come_back(tm
     assert logging.is_progress_bar_enabled()
 
 
-def test_a_device_with_other_logits_is_seen(monkeypatch):
-    """The comparison that MPS must pass, with a device that gives other logits."""
+def test_other_logits_are_seen():
+    """The comparison that another device must pass; `test_devices` holds devices to it."""
     handle = tiny_handle("llama")
     ids = torch.arange(8, 20)[None]
     logits = handle.logits(ids)[0]
@@ -116,10 +116,6 @@ def test_a_device_with_other_logits_is_seen(monkeypatch):
     gap, same = compare_logits(logits.flip(-1), logits, relative=True)
     assert gap > 1e-2
     assert not same
-    model = tiny_model("llama")
-    monkeypatch.setattr(model, "to", lambda _: model.lm_head.weight.data.mul_(-1))
-    with pytest.raises(ModelRefusedError, match="other logits"):
-        load._prove_mps(model, tiny_tokenizer(), "tiny", "mps")
 
 
 def test_metadata_name_what_was_run_and_the_hash_follows_the_weights():
