@@ -11,7 +11,7 @@ import torch
 
 from latentkt.cli import main
 from latentkt.errors import InputError, ModelRefusedError
-from latentkt.models import load, open_model, smollm2
+from latentkt.models import open_model, smollm2
 from latentkt.models.opening import compare_logits
 from tests.models.tiny import tiny_handle, tiny_model, tiny_tokenizer
 
