@@ -59,7 +59,7 @@ def probe_by_layer(
     figure, axes = panels(
         len(splits),
         height=2.4,
-        title=f"Can {table['target'].iloc[0]!r} be read from the residual stream?",
+        title=f"Can it be read? {table['target'].iloc[0]}",
         caption=caption_of(
             f"{int(rows['n_rows'])} held-out rows, {int(rows['n_groups'])} families; "
             f"{table['kind'].iloc[0].replace('_', ' ')} probe at {role}",
