@@ -9,7 +9,7 @@ import numpy as np
 from latentkt import plots
 from latentkt.errors import DataError
 from latentkt.plots.columns import require
-from latentkt.plots.summaries import interval_of
+from latentkt.plots.summaries import interval_of, share_of
 from latentkt.report.blocks import Block, Finding, Grid, Note, Picture, Section
 from latentkt.report.wording import caption_of_run, effect, plural, share
 
@@ -85,7 +85,7 @@ def _shares(records: pd.DataFrame, prefix: str) -> list[Finding]:
         asked = records[(records["condition"] == condition) & records["answer"].notna()]
         if len(asked):
             right = asked.assign(is_right=(asked["answer"] == "correct").astype(float))
-            findings.append(share(f"{prefix}{words} it answers", interval_of(right, "is_right").interval))
+            findings.append(share(f"{prefix}{words} it answers", share_of(right, "is_right")))
     return findings
 
 
@@ -94,7 +94,7 @@ def _first_option(records: pd.DataFrame, prefix: str) -> list[Finding]:
     if chosen.empty:
         return []
     first = chosen["order"].str.removesuffix("_first") == chosen["answer"]
-    interval = interval_of(chosen.assign(first=first.astype(float)), "first").interval
+    interval = share_of(chosen.assign(first=first.astype(float)), "first")
     return [_held_against_half(f"{prefix}It takes the option that is shown first in", "of its answers", interval)]
 
 
@@ -115,7 +115,7 @@ def _probes(records: pd.DataFrame, prefix: str) -> list[Finding]:
     known = both.sum(axis=1, min_count=2)
     states = ", ".join(f"{name} {int((known == n).sum())}" for n, name in ((2, "both"), (1, "one"), (0, "neither")))
     right = probes.assign(is_right=both.mean(axis=1).astype("float64")).dropna(subset="is_right")
-    finding = share(f"{prefix}It answers the probe questions right:", interval_of(right, "is_right").interval)
+    finding = share(f"{prefix}It answers the probe questions right:", share_of(right, "is_right"))
     return [finding, Finding(f"{prefix}Of {plural(len(probes), 'question')} it knows {states} of the two facts.")]
 
 
