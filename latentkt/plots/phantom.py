@@ -268,6 +268,8 @@ def phantom_steering(steering: pd.DataFrame, *, caption: str = "") -> Figure:
     Raises:
         DataError: A column is missing or there are no rows.
     """
+    import pandas as pd
+
     from latentkt.stats import mean_interval
 
     require(steering, "phantom_steering")
@@ -279,8 +281,6 @@ def phantom_steering(steering: pd.DataFrame, *, caption: str = "") -> Figure:
         title="Does the direction move the answer?",
         caption=caption_of(f"{concepts} concepts, pushed after layer {layer}", caption, words),
     )
-    import pandas as pd
-
     for number, (name, mine) in enumerate(steering.groupby("direction", sort=False)):
         groups = mine.groupby("dose")["change"]
         rows = pd.DataFrame([{"dose": dose, **mean_interval(values).to_row()} for dose, values in groups])

@@ -26,25 +26,9 @@ def here(tmp_path, monkeypatch):
 
 
 def test_from_seeds_to_a_sample(here, capsys):
-    assert (
-        main(
-            [
-                "phantom",
-                "make",
-                "science.txt",
-                "--kind",
-                "term",
-                "--n",
-                "60",
-                "--seed",
-                "3",
-                "--out",
-                "t.jsonl",
-                "--with-seeds",
-            ]
-        )
-        == 0
-    )
+    options = ["--kind", "term", "--n", "60", "--seed", "3", "--with-seeds"]
+    command = ["phantom", "make", "science.txt", *options, "--out", "t.jsonl"]
+    assert main(command) == 0
     printed = capsys.readouterr().out
     assert "20 seeds in 1 categories" in printed and "60 concepts made" in printed
     rows = [json.loads(line) for line in (here / "t.jsonl").read_text().splitlines()]
@@ -53,22 +37,7 @@ def test_from_seeds_to_a_sample(here, capsys):
     meta = json.loads((here / "t.meta.json").read_text())
     assert meta["made"] == {"science": 60} and meta["seed"] == 3 and meta["rules"]["most_words"] == 4
     first = (here / "t.jsonl").read_bytes()
-    main(
-        [
-            "phantom",
-            "make",
-            "science.txt",
-            "--kind",
-            "term",
-            "--n",
-            "60",
-            "--seed",
-            "3",
-            "--out",
-            "t.jsonl",
-            "--with-seeds",
-        ]
-    )
+    main(command)
     assert (here / "t.jsonl").read_bytes() == first
 
     (here / "heads.txt").write_text(f"{rows[0]['concept'].upper()}\n")

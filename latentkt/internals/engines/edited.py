@@ -41,7 +41,7 @@ class EditedEngine(Engine):
         grad_of: GradOf | None = None,
     ) -> EngineRun:
         """See `Engine.run`."""
-        both = {**self._edits}
+        both = dict(self._edits)
         for key, edit in (edits or {}).items():
             both[key] = then(both[key], edit) if key in both else edit
         return self._engine.run(ids, mask, capture=capture, edits=both, grad_of=grad_of)
