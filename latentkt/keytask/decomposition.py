@@ -54,7 +54,9 @@ class Decomposition:
     Attributes:
         terms: Name of the term -> array of the batch's shape, in nats, positive in favour of the shortcut. A term is
             ±inf where a mass is zero, NaN only where it is a quotient without a value (0/0 or ∞/∞).
-        dominance: log P(y_s|z) − log P(y*|z), computed directly; the terms sum to it where all of them are finite.
+        dominance: log P(y_s|z) − log P(y*|z), computed directly; the terms sum to it where all of them are finite and
+            it exists. Where both answers have probability 0 it is NaN; finite terms go with that only where the paths
+            share a key whose mass is zero, which cancels out of every term.
         quantities: The same numbers out of log space, with the masses and emissions that the bounds need.
     """
 

@@ -293,5 +293,9 @@ def _floats(model, paths, q, rng):
         assert math.isnan(got) if factor is None else got == _log(factor) or abs(got - _log(factor)) < 1e-11, name
     if not all(map(math.isfinite, logs)):
         return ["floats"]
+    if q.ratio is None:  # both answers impossible: only a shared key without mass leaves every term finite
+        assert math.isnan(found.dominance) and q.Ps == q.P0 == 0
+        assert paths.mode == "same_key" and model.prior_key[paths.k_s] == 0
+        return ["floats"]
     assert abs(sum(logs) - float(found.dominance)) < 1e-12 * max(1.0, *map(abs, logs))
     return ["floats", "float_terms_sum"]

@@ -60,6 +60,11 @@ def test_three_thousand_models_of_a_new_seed():
     enough(run(seed, 3000))
 
 
+def test_a_seed_that_drew_a_shared_key_without_mass():
+    """Every term is finite there, and yet neither answer can be given: the log-odds are NaN."""
+    run(3031619681, 1721)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_a_hundred_thousand_models(seed):
