@@ -122,18 +122,29 @@ class Tally:
             value: Count.
             max_clusters: Above this number the clusters are dissolved.
         """
-        cells, column = _index(cell)
-        width = max(len(cells), 1)
-        code, value = sum_by(row * width + column, value)
-        rows, columns = np.divmod(code, width)
+        size = int(cell.max(initial=0)) + 1
+        return cls.from_codes(clusters, *sum_by(row * size + cell, value), size, max_clusters=max_clusters)
+
+    @classmethod
+    def from_codes(
+        cls,
+        clusters: NDArray[np.uint64],
+        codes: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        size: int,
+        *,
+        max_clusters: int = MAX_CLUSTERS,
+    ) -> Tally:
+        """A tally from sorted, distinct codes (index of cluster × `size` + cell) and their counts; as `build`."""
+        bounds = np.searchsorted(codes, np.arange(len(clusters) + 1) * size)
         order = np.argsort(clusters, kind="stable")
-        bounds = np.searchsorted(rows, np.arange(len(clusters) + 1))
-        many, first = np.diff(bounds)[order], bounds[:-1][order]
-        moved = np.repeat(first - np.cumsum(many) + many, many) + np.arange(len(rows))  # whole rows move
-        rows, columns, value = np.repeat(np.arange(len(clusters)), many), columns[moved], value[moved]
+        blocks = [slice(bounds[index], bounds[index + 1]) for index in order.tolist()]
+        many = np.diff(bounds)[order]
+        cells, columns = _index(_joined(codes, blocks) - np.repeat(order * size, many))
+        values, rows = _joined(counts, blocks), np.repeat(np.arange(len(clusters)), many)
         totals = np.zeros(len(cells), np.int64)
-        np.add.at(totals, columns, value)
-        tally = cls(cells, totals, clusters[order], rows, columns, value, *_empty_sums())
+        np.add.at(totals, columns, values)
+        tally = cls(cells, totals, clusters[order], rows, columns, values, *_empty_sums())
         return tally._dissolve() if len(clusters) > max_clusters else tally
 
     @classmethod
@@ -224,15 +235,19 @@ class Tally:
 def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct cells, sorted, and the place of each one given among them."""
     span = int(cell.max(initial=-1)) + 1
-    if span > 16 * len(cell):
+    if span > min(16 * len(cell), 1 << 31):
         cells, place = np.unique(cell, return_inverse=True)
         return cells, place
     there = np.zeros(span, bool)  # many of all cells are there: no need to sort
     there[cell] = True
     cells = np.flatnonzero(there)
-    places = np.empty(span, np.int64)
-    places[cells] = np.arange(len(cells))
-    return cells, places[cell]
+    places = np.empty(span, np.int32)
+    places[cells] = np.arange(len(cells), dtype=np.int32)
+    return cells, places[cell].astype(np.int64)
+
+
+def _joined(array: NDArray[np.int64], blocks: Sequence[slice]) -> NDArray[np.int64]:
+    return np.concatenate([array[:0], *(array[block] for block in blocks)])
 
 
 def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
