@@ -220,16 +220,37 @@ class Tally:
         return np.flatnonzero(self.columns == at)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The tally as named arrays, for a file."""
-        fields = ("cells", "totals", "clusters", "rows", "columns", "values", "weighted", "sketch")
-        return {**{name: getattr(self, name) for name in fields}, "dissolved": np.array([self.dissolved])}
+        """The tally as named arrays, for a file: narrow, as the sparse counts outgrow everything else.
+
+        `entries` is how many of the sparse counts each cluster has, `steps` how far each column lies behind the one
+        before it in its cluster.
+        """
+        entries = np.diff(np.searchsorted(self.rows, np.arange(len(self.clusters) + 1)))
+        first = np.cumsum(entries) - entries
+        steps = np.diff(self.columns, prepend=0)
+        steps[first[entries > 0]] = self.columns[first[entries > 0]]
+        kept = {name: getattr(self, name) for name in ("cells", "clusters", "sketch")}
+        wide = {"totals": self.totals, "entries": entries, "steps": steps, "values": self.values}
+        narrow = {name: _narrow(array) for name, array in {**wide, "weighted": self.weighted}.items()}
+        return {**kept, **narrow, "dissolved": np.array([self.dissolved])}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Tally:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Tally:
         """What `arrays` gave."""
-        fields = ("cells", "totals", "clusters", "rows", "columns", "values", "weighted", "sketch")
-        values: dict[str, Any] = {name: arrays[name] for name in fields}
-        return cls(**values, dissolved=bool(arrays["dissolved"][0]))
+        entries = arrays["entries"].astype(np.int64)
+        rows = np.repeat(np.arange(len(entries)), entries)
+        columns = np.cumsum(arrays["steps"], dtype=np.int64)
+        before = np.append(np.zeros(1, np.int64), columns)[np.cumsum(entries) - entries]
+        columns -= np.repeat(before, entries)
+        totals, values, weighted = (arrays[name].astype(np.int64) for name in ("totals", "values", "weighted"))
+        cells, clusters, sketch = (arrays[name] for name in ("cells", "clusters", "sketch"))
+        dissolved = bool(arrays["dissolved"][0])
+        return cls(cells, totals, clusters, rows, columns, values, weighted, sketch, dissolved)
+
+
+def _narrow(array: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
+    """Counts in the smallest unsigned integers that hold them."""
+    return array.astype(np.min_scalar_type(array.max(initial=0)))
 
 
 def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
