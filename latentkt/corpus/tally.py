@@ -231,9 +231,9 @@ class Tally:
         before = np.append(np.zeros(1, np.int64), columns)[np.cumsum(entries) - entries]
         columns -= np.repeat(before, entries)
         totals, values, weighted = (arrays[name].astype(np.int64) for name in ("totals", "values", "weighted"))
-        kept = {name: arrays[name] for name in ("cells", "clusters", "sketch")}
-        counts = {"totals": totals, "rows": rows, "columns": columns, "values": values, "weighted": weighted}
-        return cls(**kept, **counts, dissolved=bool(arrays["dissolved"][0]))
+        cells, clusters, sketch = (arrays[name] for name in ("cells", "clusters", "sketch"))
+        dissolved = bool(arrays["dissolved"][0])
+        return cls(cells, totals, clusters, rows, columns, values, weighted, sketch, dissolved)
 
 
 def _narrow(array: _Ints) -> NDArray[np.unsignedinteger[Any]]:

@@ -22,7 +22,8 @@ patterns = {"keys": {"d": ["Charles Darwin"]}, "tasks": {"e": ["natural selectio
 counts = count_corpus([path], Patterns.from_dict(patterns), out, windows=[4, 5], kernel=kernel, show_progress=False)
 status = Path("/proc/self/status").read_text()
 peak = int(status.partition("VmHWM:")[2].split()[0]) * 1024
-print(json.dumps({**counts.to_dict(), **{name: counts.manifest[name] for name in ("words", "documents")}, "peak": peak}))
+about = {name: counts.manifest[name] for name in ("words", "documents")}
+print(json.dumps({**counts.to_dict(), **about, "peak": peak}))
 """
 
 
