@@ -20,7 +20,7 @@ from latentkt.errors import InputError
 if TYPE_CHECKING:
     from latentkt.corpus.kernel import Kernel
 
-__all__ = ["Events", "PhraseTable", "Words", "build_table", "phrase_keys"]
+__all__ = ["Events", "PhraseTable", "Words", "build_table", "finish", "phrase_keys"]
 
 
 class Words(NamedTuple):
@@ -186,9 +186,13 @@ def phrase_keys(words: Words, last: NDArray[np.int64], length: int) -> NDArray[n
     value = words.hash[last - length + 1]
     for back in range(length - 2, -1, -1):
         value = value * np.uint64(BASE) + words.hash[last - back] + words.gap[last - back]
+    return finish(value)
+
+
+def finish(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys from the values of the polynomial; 0 stands for a free place in the table."""
     keys = (value ^ (value >> np.uint64(32))) * np.uint64(MIX)
-    keys[keys == 0] = 1
-    return keys
+    return np.maximum(keys, np.uint64(1), out=keys)
 
 
 def _hashable(
