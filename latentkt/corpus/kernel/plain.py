@@ -131,7 +131,9 @@ def tokenise(
     if gaps:
         odd = np.flatnonzero(~joined)
         gap[odd], joined[odd] = _gaps(buffer, start, end, odd, tables)
-    return Words(start, end, _hashes(buffer, start, end, tables, fold_bits, {} if known is None else known), gap, joined)
+    return Words(
+        start, end, _hashes(buffer, start, end, tables, fold_bits, {} if known is None else known), gap, joined
+    )
 
 
 def _index(value: NDArray[np.uint64]) -> NDArray[np.int64]:
