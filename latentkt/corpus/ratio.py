@@ -21,6 +21,7 @@ __all__ = ["METHODS", "LogRatio", "log_ratio"]
 METHODS = ("auto", "multinomial", "cluster")
 BOOTSTRAP = 1000
 FEW_CLUSTERS = 10
+_MIDDLE = 100 * special.ndtr([-1.0, 1.0])  # percentiles between which a normal law has one standard deviation each way
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class LogRatio:
         level: Nominal coverage.
         se_multinomial: Standard error if units were independent.
         se_cluster: Standard error by resampling clusters; NaN where there are no clusters.
+        degrees: Degrees of freedom of `se_cluster`: those of Student's critical value; NaN where there are no clusters.
         design_effect: (se_cluster / se_multinomial)², NaN without clusters.
         numerator: a.
         denominator: b.
@@ -50,6 +52,7 @@ class LogRatio:
     level: float
     se_multinomial: float
     se_cluster: float
+    degrees: float
     design_effect: float
     numerator: int
     denominator: int
@@ -80,7 +83,7 @@ def log_ratio(
         raise InputError("no clusters were counted", expected="counts with clusters", found="--cluster none")
     a, b = tally.total(top), tally.total(bottom)
     clusters = tally.supporting_clusters([top, bottom]) if clustered else 0
-    se_cluster, critical = _cluster_error(tally, top, bottom, level) if clustered else (math.nan, math.nan)
+    se_cluster, degrees, critical = _cluster_error(tally, top, bottom, level) if clustered else (math.nan,) * 3
     se_multinomial = math.sqrt(float(special.polygamma(1, a + 0.5) + special.polygamma(1, b + 0.5)))
     estimate = float(special.digamma(a + 0.5) - special.digamma(b + 0.5))
     interval = {
@@ -98,7 +101,7 @@ def log_ratio(
         low, high = _one_sided(a, b, level, _inflation(se_cluster, se_multinomial, chosen))
     effect = (se_cluster / se_multinomial) ** 2 if clustered else math.nan
     return LogRatio(
-        estimate, low, high, chosen, level, se_multinomial, se_cluster, effect, a, b, clusters,
+        estimate, low, high, chosen, level, se_multinomial, se_cluster, degrees, effect, a, b, clusters,
         a == 0 or b == 0, clustered and clusters < FEW_CLUSTERS,
     )  # fmt: skip
 
@@ -124,18 +127,39 @@ def _inflation(se_cluster: float, se_multinomial: float, method: str) -> float:
     return max((se_cluster / se_multinomial) ** 2, 1.0) if method == "cluster" else 1.0
 
 
-def _cluster_error(tally: Tally, top: int, bottom: int, level: float) -> tuple[float, float]:
-    """Standard error of the log ratio over Poisson resamples of the clusters, and the critical value for it.
+def _cluster_error(tally: Tally, top: int, bottom: int, level: float) -> tuple[float, float, float]:
+    """Standard error of the log ratio over Poisson resamples of the clusters, its degrees of freedom, critical value.
 
-    The critical value is Student's with one degree of freedom fewer than there are supporting clusters.
+    The standard error is half the width of the middle 68 % of the replicates: the value of a replicate in which a path
+    has lost all its clusters is set by the ½ alone, and must not weigh in.
     """
     cells = [top, bottom]
     clusters = tally.supporting_clusters(cells)
-    sums = tally.replicate_sums(cells) if tally.dissolved else _resample(tally.by_cluster(cells))
-    degrees = REPLICATES if tally.dissolved and clusters >= SKETCH else clusters
+    if not clusters:
+        return 0.0, 1.0, float(stats.t.ppf((1 + level) / 2, 1))
+    if tally.dissolved:
+        sums, degrees = tally.replicate_sums(cells), float(REPLICATES if clusters >= SKETCH else clusters) - 1
+    else:
+        counts = tally.by_cluster(cells)
+        sums, degrees = _resample(counts), _degrees(counts)
     ratios = special.digamma(sums[:, 0] + 0.5) - special.digamma(sums[:, 1] + 0.5)
-    critical = float(stats.t.ppf((1 + level) / 2, max(degrees - 1, 1)))
-    return (float(ratios.std(ddof=1)) if clusters else 0.0), critical
+    low, high = np.percentile(ratios, _MIDDLE)
+    degrees = max(degrees, 1.0)
+    return float(high - low) / 2, degrees, float(stats.t.ppf((1 + level) / 2, degrees))
+
+
+def _degrees(counts: NDArray[np.int64]) -> float:
+    """Degrees of freedom of the variance of the log ratio: 2·V² / Var(V), at most one fewer than there are clusters.
+
+    V = Σ d² over clusters, d being a cluster's share of the numerator less its share of the denominator; V itself
+    varies by Σ d⁴. A path that rests on one cluster leaves about two, whatever number the other path has.
+    """
+    with np.errstate(invalid="ignore"):
+        shares = np.nan_to_num(counts / counts.sum(axis=0))
+    squares = (shares[:, 0] - shares[:, 1]) ** 2
+    fourth = float((squares**2).sum())
+    bound = float(len(counts) - 1)
+    return min(2 * float(squares.sum()) ** 2 / fourth, bound) if fourth else bound
 
 
 def _resample(counts: NDArray[np.int64]) -> NDArray[np.int64]:
