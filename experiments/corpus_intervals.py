@@ -3,8 +3,8 @@
 Mentions of a person or a relation are counted in each book of a corpus. Two worlds are made of them, in which the ratio
 is known: a negative-binomial law fitted to each name, pairs of which are sampled over and over; and the books
 themselves, drawn with replacement, in which names keep the company that they keep. Reported by the number of clusters
-that support a pair, and by the number that hold its rarer path: coverage of nominal 95 % intervals with its own interval,
-and their median width against a brute-force bootstrap of the clusters (each `--every` th sample).
+that support a pair, and by the number that hold its rarer path: coverage of nominal 95 % intervals with its own
+interval, and their median width against a brute-force bootstrap of the clusters (each `--every` th sample).
 
     python experiments/corpus_intervals.py gutenberg.jsonl.zst --samples 12000
 """
@@ -101,8 +101,11 @@ def brute_force(rng: np.random.Generator, counts: NDArray[np.int64]) -> tuple[fl
 
 
 def simulate(draw: Draw, *, samples: int, seed: int = 0, every: int = 1) -> NDArray[np.float64]:
-    """Rows: supporting clusters, clusters of the rarer path, covered by auto, by multinomial, by brute force, width
-    ratio auto to brute force, censored. NaN where brute force was not run, or has no width to compare."""
+    """What the intervals of many samples did.
+
+    Columns: supporting clusters, clusters of the rarer path, covered by auto, by multinomial, by brute force, width
+    ratio auto to brute force, censored. NaN where brute force was not run, or has no width to compare.
+    """
     rng = np.random.default_rng(seed)
     rows: list[list[float]] = []
     while len(rows) < samples:
@@ -128,8 +131,8 @@ def table(rows: NDArray[np.float64], *, by: int = 0) -> list[dict[str, float]]:
         if len(band):
             auto, plain = (wilson(int(column.sum()), len(band)) for column in (band[:, 2], band[:, 3]))
             brute, widths = band[:, 4][np.isfinite(band[:, 4])], band[:, 5][np.isfinite(band[:, 5])]
-            out.append({"from": low, "to": high, "samples": len(band), "auto": auto.estimate, "low": auto.low,
-                        "high": auto.high, "multinomial": plain.estimate, "brute_n": len(brute),
+            out.append({"from": low, "to": high, "samples": len(band), "auto": auto.value, "low": auto.low,
+                        "high": auto.high, "multinomial": plain.value, "brute_n": len(brute),
                         "brute_force": float(brute.mean()) if len(brute) else np.nan,
                         "width": float(np.median(widths)) if len(widths) else np.nan,
                         "censored": float(band[:, 6].mean())})  # fmt: skip

@@ -25,9 +25,9 @@ __all__ = ["IndexCount", "InfiniGramClient", "InfiniGramIndex", "index_counts"]
 
 QUANTITY = "token sequences in an index: case-sensitive, no word boundaries"
 NEAR = "occurrences of the rarer of two names near the other, in an index: case-sensitive, no word boundaries"
-"""What a query for two names counts, in one direction whichever is asked for first. It is a lower bound even of that: of the
-other name's occurrences within the distance the index looks at one only, and if that one stands in the next document it
-takes the pair for none."""
+"""What a query for two names counts, in one direction whichever is asked for first. It is a lower bound even of that:
+of the other name's occurrences within the distance the index looks at one only, and if that one stands in the next
+document it takes the pair for none."""
 PUBLIC = "https://api.infini-gram.io/"
 
 
@@ -206,7 +206,7 @@ def index_counts(patterns: Patterns, backend: Backend, *, distance: int) -> dict
 
     Returns:
         ``keys``, ``tasks`` and ``paths``, each name -> count. Forms of a name add up. Those of paths are of the
-        quantity `NEAR`: the rarer side's, and lower bounds. They are no units of a scope, so no priors are made of them.
+        quantity `NEAR`: the rarer side's, and lower bounds. They are no units of a scope: no priors are made of them.
 
     Raises:
         InputError: The patterns hold regex forms or exclusions.

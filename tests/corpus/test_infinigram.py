@@ -94,7 +94,9 @@ def test_half_an_answer_is_no_answer():
         client.count("x")
 
 
-@pytest.mark.parametrize("body", ['{"error": "index not found"}', '{"count": null, "why": "not found"}', '["not found"]'])
+@pytest.mark.parametrize(
+    "body", ['{"error": "index not found"}', '{"count": null, "why": "not found"}', '["not found"]']
+)
 def test_an_error_behind_http_200_is_an_error(body):
     with server((200, body)) as (client, seen), pytest.raises(RunError, match="not found"):
         client.count("x")

@@ -156,7 +156,7 @@ def test_auto_intervals_cover():
 
 
 def test_a_path_of_one_cluster_widens_the_ratio_whatever_the_other_has():
-    """Sixty clusters of one path do not make up for the single one of the other: that bound the old interval's error."""
+    """Sixty clusters of one path do not make up for the single one of the other."""
     common = [(1 + i % 5, 0) for i in range(60)]
     lonely, spread = _bursty([*common, (0, 12)]), _bursty([*common, *[(0, 1)] * 12])
     one, other = log_ratio(lonely, 0, 1), log_ratio(spread, 0, 1)
