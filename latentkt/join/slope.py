@@ -8,6 +8,7 @@ them: an extra variance of y, chosen so that the residuals are as large as their
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,13 +98,24 @@ def errors_in_both(
     )
 
 
+def resamples(labels: NDArray[np.int64], replicates: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Rows of each bootstrap replicate: whole clusters, drawn with replacement.
+
+    Args:
+        labels: Cluster of each row, 0 … clusters − 1.
+        replicates: How many.
+        rng: Random numbers.
+    """
+    groups = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+    for _ in range(replicates):
+        yield np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
+
+
 def _bootstrap(
     table: NDArray[np.float64], labels: NDArray[np.int64], replicates: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    groups = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
     draws = np.full((replicates, 2), np.nan)
-    for row in range(replicates):
-        chosen = np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
+    for row, chosen in enumerate(resamples(labels, replicates, rng)):
         sample = table[:, chosen]
         if np.ptp(sample[0]) > 0:
             draws[row] = _fit(sample)[:2]

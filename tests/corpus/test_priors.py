@@ -86,6 +86,19 @@ def test_zero_counts_are_bounded_on_one_side(counts):
     assert log_prior_ratio(counts, shortcut="b:z", correct="a:z").to_dict()["ratio"]["low"] is None
 
 
+def test_a_bound_rests_on_clusters_where_units_come_in_bursts():
+    """200 units in 10 equal clusters and none of the other: as sure as 10 units, not as 200."""
+    burst = log_ratio(_bursty([(20, 0)] * 10), 0, 1)
+    limit = 1 - 0.05 ** (1 / 10)
+    assert burst.method == "cluster" and burst.high == math.inf
+    assert burst.low == pytest.approx(-math.log(limit / (1 - limit)))
+    plain = log_ratio(_bursty([(20, 0)] * 10), 0, 1, method="multinomial")
+    limit = 1 - 0.05 ** (1 / 200)
+    assert plain.low == pytest.approx(-math.log(limit / (1 - limit)))
+    one_holds_most = log_ratio(_bursty([(191, 0), *[(1, 0)] * 9]), 0, 1)
+    assert one_holds_most.low < burst.low
+
+
 def _bursty(per_cluster):
     rows = [(cluster, cell, n) for cluster, pair in enumerate(per_cluster) for cell, n in enumerate(pair) if n]
     row, cell, value = np.array(rows).T
