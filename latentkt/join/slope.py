@@ -91,11 +91,9 @@ def errors_in_both(
     labels = np.arange(table.shape[1]) if cluster is None else np.unique(cluster, return_inverse=True)[1]
     draws = _bootstrap(table, labels, replicates, np.random.default_rng(seed))
     tail = 100 * (1 - level) / 2
-    ends = np.nanpercentile(draws, [tail, 100 - tail], axis=0)
+    lows, highs = np.nanpercentile(draws, [tail, 100 - tail], axis=0).tolist()
     ordinary = float(np.polyfit(table[0], table[1], 1)[0])
-    return Line(
-        slope, ends[0, 0], ends[1, 0], intercept, ends[0, 1], ends[1, 1], scatter, ordinary, table.shape[1], level
-    )
+    return Line(slope, lows[0], highs[0], intercept, lows[1], highs[1], scatter, ordinary, table.shape[1], level)
 
 
 def resamples(labels: NDArray[np.int64], replicates: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:

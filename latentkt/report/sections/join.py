@@ -43,7 +43,7 @@ def section(run: Run) -> Section | None:
     table = run.tables["join"]
     options = run.identity.get("options", {})
     verdict = prior_verdict(table, training_corpus=bool(options.get("training_corpus")))
-    found = None if verdict.line is None else verdict.line.slope_low > 0
+    found = None if verdict.line is None else bool(verdict.line.slope_low > 0)
     findings = (Finding(verdict.sentence, found=found), _together(verdict), _certified(table))
     blocks: list[Block] = []
     if verdict.line is not None:
@@ -96,7 +96,9 @@ def _rivals(verdict: Verdict) -> Grid:
         beside = _with_ends(verdict.partial[name]) if name in verdict.partial else "–"
         rows.append((NAMES.get(name, name), _with_ends(correlation), beside, str(correlation.n)))
     columns = ("explanation", "correlation with dominance", "beside the prior (standardised)", "items")
-    caption = "The prior and its rivals, with 95 % intervals over families."
+    families = verdict.rivals["log_prior_ratio"].clusters
+    over = "items" if families is None else plural(families, "family", "families")
+    caption = f"The prior and its rivals, with 95 % intervals over {over}."
     return Grid(columns, tuple(rows), caption, numeric=frozenset(columns[1:]))
 
 
