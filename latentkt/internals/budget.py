@@ -20,7 +20,7 @@ _DEFAULT_MB = 600.0
 _CHUNK, _STACKED, _VOCABULARY = 0.3, 0.4, 0.3  # shares of the limit
 _LEAST_CHUNK, _LEAST_STACKED = 16, 256
 _PACK = 40  # a pack's tokens look at each other only to be masked: this many, and attention stays a small part
-_MOST_CHUNK = 1024  # rows beyond which a matrix product of a small model gets no faster
+_MOST_CHUNK = 768  # rows beyond which a matrix product of a small model gets no faster
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def test_the_limit_bounds_the_staircase_and_the_vocabulary(monkeypatch):
     limits = [Budget.of(handle, memory_mb) for memory_mb in (0.3, 3, 30)]
     assert limits[0].stacked_tokens < limits[1].stacked_tokens < limits[2].stacked_tokens
     assert limits[0].vocabulary_rows < limits[1].vocabulary_rows == limits[2].vocabulary_rows == 256
-    assert limits[0].chunk_tokens < limits[1].chunk_tokens <= limits[2].chunk_tokens == 1024
+    assert limits[0].chunk_tokens < limits[1].chunk_tokens <= limits[2].chunk_tokens == 768
 
 
 @pytest.mark.parametrize("memory_mb", [0.01, 0.0, float("nan"), 1e9])
