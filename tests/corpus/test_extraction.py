@@ -15,6 +15,7 @@ from latentkt.corpus.documents import Skipped
 from latentkt.corpus.fields import Fields
 from latentkt.corpus.jsonl import iterate_blocks, iterate_lines
 from latentkt.corpus.kernel import open_kernel
+from latentkt.corpus.kernel.hashing import PAD
 from latentkt.corpus.matching import Matching
 from latentkt.corpus.readers import read_shard
 from latentkt.corpus.shards import Shard
@@ -34,10 +35,11 @@ def _read(path, kernel, fields=None, matching=PLAIN, batch_bytes=1 << 16):
     ):
         documents += [batch.buffer.document(index) for index in range(len(batch.buffer.starts) - 1)]
         clusters += batch.clusters.tolist()
+        assert not batch.buffer.data[batch.buffer.size :][:PAD].any()  # what lay in this memory before is gone
     return documents, clusters, skipped.listed, skipped.missing_clusters
 
 
-def _understood(line):
+def _understood(line, cluster=b"source"):
     """Whether the extractor takes a line without the parser."""
     from latentkt.corpus.kernel import extract
 
@@ -47,7 +49,7 @@ def _understood(line):
         np.zeros(5, np.int64), np.zeros(size + 200, np.uint8), np.zeros(4, np.int64), np.zeros(4, np.int64),
         np.zeros(size + 200, np.uint8), np.zeros(4, np.int64),
     )  # fmt: skip
-    extract.extract_lines(data, size, np.frombuffer(b"text", np.uint8), np.frombuffer(b"source", np.uint8), out)
+    extract.extract_lines(data, size, np.frombuffer(b"text", np.uint8), np.frombuffer(cluster, np.uint8), out)
     return out.at[extract.AT] == size and out.at[extract.N] == 1
 
 
@@ -164,6 +166,10 @@ def test_by_hand_white_space_anywhere(space):
 )  # fmt: skip
 def test_by_hand_these_lines_go_to_the_parser(line):
     assert not _understood(line)
+
+
+def test_by_hand_no_cluster_is_wanted():
+    assert _understood(b'{"text": "a"}', b"") and _understood(b'{"": 1, "text": "a", "": 2}', b"")
 
 
 @pytest.mark.parametrize("rule", ["source", "text", "meta.source", "document", "none"])
