@@ -1,7 +1,8 @@
 """The datatrove engine: counting as one pipeline step, for Slurm, Ray or local executors; then an exact merge.
 
 Each rank counts its shards and writes one partial file. datatrove marks a rank complete when its step returns, so a
-relaunch with the same number of tasks counts only what is missing.
+relaunch with the same number of tasks counts only what is missing; of a rank that was stopped it keeps the shards that
+were finished.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from latentkt.corpus.counter import Counter, merge_partials
+from latentkt.corpus.counter import Counter, Partial, merge_partials
 from latentkt.corpus.counts import Counts
 from latentkt.corpus.documents import Batch, make_buffer
 from latentkt.corpus.plan import Plan, guarded
@@ -59,11 +60,19 @@ class CountStep(PipelineStep):
             partial = counter.take()
         else:
             mine = range(rank, len(self.plan.shards), world_size)
-            partial = merge_partials(counter.count_shard(self.plan.shards[index]) for index in mine)
+            partial = merge_partials(self._count_shard(counter, index) for index in mine)
         path = rank_file(self.plan, rank)
         guarded(self.plan.out, lambda: path.parent.mkdir(parents=True, exist_ok=True))
         guarded(self.plan.out, lambda: partial.save(path))
         self.stat_update("documents", value=partial.report.documents)
+
+    def _count_shard(self, counter: Counter, index: int) -> Partial:
+        path = self.plan.part(index)
+        if path.exists():
+            return Partial.load(path)
+        partial = counter.count_shard(self.plan.shards[index])
+        self.plan.save_part(index, partial)
+        return partial
 
     def _count_stream(self, counter: Counter, data: Iterable[Any]) -> Iterator[Any]:
         kept: list[Any] = []
@@ -102,7 +111,8 @@ def run_datatrove(plan: Plan, *, tasks: int, workers: int = 1) -> Counts:
     """Count a plan with datatrove's local executor, then merge; a relaunch with the same `tasks` resumes.
 
     Raises:
-        RunError: A rank failed; the finished ones are kept.
+        RunError: A rank is missing, or cannot be written; finished shards are kept.
+        DataError: A shard cannot be read; finished shards are kept.
     """
     from datatrove.executor import LocalPipelineExecutor
 

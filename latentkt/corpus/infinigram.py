@@ -1,8 +1,9 @@
 """Counts from an infini-gram index: a local one through its package, or one served over HTTP.
 
 An index counts token sequences: it is case-sensitive and knows no word boundaries, so ``art`` is found in ``cart``. Its
-counts are another quantity than those of the scanner, and are marked so; they bound the case-sensitive scanner's from
-above wherever the index holds the same text.
+counts are another quantity than those of the scanner, and are marked so; those of one text bound the case-sensitive
+scanner's from above wherever the index holds the same text. How often two names stand near each other is a third
+quantity, and bounds nothing of the scanner's: see `NEAR`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from latentkt.errors import DataError, InputError, MissingExtraError, RunError
 __all__ = ["IndexCount", "InfiniGramClient", "InfiniGramIndex", "index_counts"]
 
 QUANTITY = "token sequences in an index: case-sensitive, no word boundaries"
+NEAR = "occurrences of the rarer of two names near the other, in an index: case-sensitive, no word boundaries"
+"""What a query for two names counts, in one direction whichever is asked for first. It is a lower bound even of that:
+of the other name's occurrences within the distance the index looks at one only, and if that one stands in the next
+document it takes the pair for none."""
 PUBLIC = "https://api.infini-gram.io/"
 
 
@@ -32,13 +37,16 @@ class IndexCount:
 
     Attributes:
         count: Matches.
-        approximate: Whether the index sampled (a clause was too frequent).
-        quantity: What is counted: not what the scanner counts.
+        approximate: Whether the index sampled (a clause was too frequent): then nothing is bounded.
+        quantity: What is counted, `QUANTITY` or `NEAR`: not what the scanner counts.
+        lower_bound: Whether there may be more of this quantity in the index than `count`, which is so of all that is
+            counted near another name.
     """
 
     count: int
     approximate: bool
     quantity: str = QUANTITY
+    lower_bound: bool = False
 
 
 class Backend(Protocol):
@@ -48,7 +56,7 @@ class Backend(Protocol):
         """Matches of one text."""
 
     def count_near(self, one: Sequence[str], other: Sequence[str], *, distance: int) -> IndexCount:
-        """Matches of any of `one` with any of `other` at most `distance` tokens away, in one document."""
+        """Occurrences of the rarer of two names at most `distance` tokens from the other, in one document."""
 
 
 class InfiniGramIndex:
@@ -95,9 +103,18 @@ class InfiniGramIndex:
         return _read(self._engine.count(input_ids=self._encode(text)))
 
     def count_near(self, one: Sequence[str], other: Sequence[str], *, distance: int) -> IndexCount:
-        """Matches of any of `one` with any of `other` at most `distance` tokens away (of bytes, in a byte index)."""
+        """Occurrences of the rarer of two names near the other: see `NEAR`.
+
+        Args:
+            one: Forms of one name.
+            other: Forms of the other name.
+            distance: Largest distance of their beginnings in tokens (in bytes, in a byte index).
+
+        Raises:
+            RunError: The index reports an error.
+        """
         cnf = [[self._encode(text) for text in clause] for clause in (one, other)]
-        return _read(self._engine.count_cnf(cnf=cnf, max_diff_tokens=distance))
+        return _read(self._engine.count_cnf(cnf=cnf, max_diff_tokens=distance), near=True)
 
 
 class InfiniGramClient:
@@ -108,7 +125,7 @@ class InfiniGramClient:
         url: Address of the server.
         attempts: How often a request is tried when the server is busy (429) or the connection breaks.
         wait: Seconds before the second attempt; doubled each time (a Retry-After header goes first).
-        timeout: Seconds before a request is given up.
+        timeout: Seconds before a request is given up, and the longest wait that a busy server may ask for.
     """
 
     def __init__(
@@ -127,9 +144,22 @@ class InfiniGramClient:
         return _read(self._ask({"query_type": "count", "query": text}))
 
     def count_near(self, one: Sequence[str], other: Sequence[str], *, distance: int) -> IndexCount:
-        """Matches of any of `one` with any of `other` at most `distance` tokens away."""
+        """Occurrences of the rarer of two names near the other: see `NEAR`.
+
+        Args:
+            one: Forms of one name.
+            other: Forms of the other name.
+            distance: Largest distance of their beginnings in tokens of the index.
+
+        Raises:
+            InputError: A form holds the words AND or OR in capitals, by which the server would split it.
+            RunError: The server reports an error, or cannot be reached.
+        """
+        split = [form for form in (*one, *other) if {"AND", "OR"} & set(form.split())]
+        if split:
+            raise InputError("the server would split these forms", expected="forms without AND and OR", found=split)
         query = " AND ".join(" OR ".join(clause) for clause in (one, other))
-        return _read(self._ask({"query_type": "count", "query": query, "max_diff_tokens": distance}))
+        return _read(self._ask({"query_type": "count", "query": query, "max_diff_tokens": distance}), near=True)
 
     def _ask(self, question: dict[str, Any]) -> Any:
         body = json.dumps({"index": self.index, **question}).encode("utf-8")
@@ -147,9 +177,12 @@ class InfiniGramClient:
                     raise RunError(f"{self.url} refused the request", expected="HTTP 200", found=error) from error
                 problem = str(error)
                 wait = _retry_after(error, wait)
+                if wait > self._timeout:
+                    problem += f", come back in {wait:.0f} s"
+                    break
             except (OSError, http.client.HTTPException, ValueError) as error:  # cut off, half an answer, unreachable
                 problem = f"{type(error).__name__}: {error}"
-        raise RunError(f"no answer from {self.url} after {self._attempts} attempts", expected="a count", found=problem)
+        raise RunError(f"no answer from {self.url} after {attempt + 1} attempts", expected="a count", found=problem)
 
 
 def _retry_after(error: urllib.error.HTTPError, wait: float) -> float:
@@ -157,10 +190,10 @@ def _retry_after(error: urllib.error.HTTPError, wait: float) -> float:
     return float(value) if value.isdigit() else wait
 
 
-def _read(answer: Any) -> IndexCount:
+def _read(answer: Any, *, near: bool = False) -> IndexCount:
     if not isinstance(answer, dict) or "error" in answer or not isinstance(answer.get("count"), int):
         raise RunError("the index reports an error", expected="a count", found=str(answer)[:200])
-    return IndexCount(answer["count"], bool(answer.get("approx", False)))
+    return IndexCount(answer["count"], bool(answer.get("approx", False)), NEAR if near else QUANTITY, near)
 
 
 def index_counts(patterns: Patterns, backend: Backend, *, distance: int) -> dict[str, dict[str, IndexCount]]:
@@ -172,7 +205,8 @@ def index_counts(patterns: Patterns, backend: Backend, *, distance: int) -> dict
         distance: Largest distance of key and task, in tokens of the index.
 
     Returns:
-        ``keys``, ``tasks`` and ``paths``, each name -> count. Forms of a name add up.
+        ``keys``, ``tasks`` and ``paths``, each name -> count. Forms of a name add up. Those of paths are of the
+        quantity `NEAR`: the rarer side's, and lower bounds. They are no units of a scope: no priors are made of them.
 
     Raises:
         InputError: The patterns hold regex forms or exclusions.

@@ -68,14 +68,16 @@ class Plan:
     def begin(self) -> None:
         """Make the folder, or go on with it if it belongs to the same plan.
 
+        A file that is not counted yet may have another size than when the run began: an unreadable one was mended.
+
         Raises:
             RunError: The folder holds something else, or cannot be written.
         """
         text = json.dumps(self.to_dict(), ensure_ascii=False)
         path = self.out / PLAN
         if self.out.exists() and any(self.out.iterdir()):
-            known = path.read_text(encoding="utf-8") if path.exists() else None
-            if known != text:
+            known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+            if known is None or self._fixed(known) != self._fixed(json.loads(text)):
                 raise RunError(
                     f"{self.out} is taken",
                     expected="an empty or new folder, or a run of the same patterns, options and files",
@@ -83,6 +85,12 @@ class Plan:
                     fix="choose another --out",
                 )
         guarded(self.out, lambda: self._write(path, text))
+
+    def _fixed(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """What of a plan must not change any more: all but the sizes of files that are not counted."""
+        left = set() if self.finished else set(self.missing())
+        shards = [{**shard, "size": None if i in left else shard["size"]} for i, shard in enumerate(plan["shards"])]
+        return {**plan, "shards": shards}
 
     def _write(self, path: Path, text: str) -> None:
         (self.out / "parts").mkdir(parents=True, exist_ok=True)

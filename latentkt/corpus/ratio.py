@@ -21,6 +21,8 @@ __all__ = ["METHODS", "LogRatio", "log_ratio"]
 METHODS = ("auto", "multinomial", "cluster")
 BOOTSTRAP = 1000
 FEW_CLUSTERS = 10
+Ends = tuple[float, float]
+_MIDDLE = 100 * special.ndtr([-1.0, 1.0])  # percentiles between which a normal law has one standard deviation each way
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class LogRatio:
         level: Nominal coverage.
         se_multinomial: Standard error if units were independent.
         se_cluster: Standard error by resampling clusters; NaN where there are no clusters.
+        degrees: Degrees of freedom of `se_cluster`: those of Student's critical value; NaN where there are no clusters.
         design_effect: (se_cluster / se_multinomial)², NaN without clusters.
         numerator: a.
         denominator: b.
@@ -50,6 +53,7 @@ class LogRatio:
     level: float
     se_multinomial: float
     se_cluster: float
+    degrees: float
     design_effect: float
     numerator: int
     denominator: int
@@ -80,27 +84,29 @@ def log_ratio(
         raise InputError("no clusters were counted", expected="counts with clusters", found="--cluster none")
     a, b = tally.total(top), tally.total(bottom)
     clusters = tally.supporting_clusters([top, bottom]) if clustered else 0
-    se_cluster, critical = _cluster_error(tally, top, bottom, level) if clustered else (math.nan, math.nan)
+    found = _cluster_error(tally, top, bottom) if clustered else _Clustered(math.nan, math.nan, math.nan)
     se_multinomial = math.sqrt(float(special.polygamma(1, a + 0.5) + special.polygamma(1, b + 0.5)))
     estimate = float(special.digamma(a + 0.5) - special.digamma(b + 0.5))
-    interval = {
-        "multinomial": _multinomial_interval(a, b, level),
-        "cluster": (estimate - critical * se_cluster, estimate + critical * se_cluster),
-    }
-    chosen = method
-    if method == "auto":
-        wider = (
-            interval["cluster"][1] - interval["cluster"][0] > interval["multinomial"][1] - interval["multinomial"][0]
-        )
-        chosen = "cluster" if wider else "multinomial"
-    low, high = interval[chosen]
     if a == 0 or b == 0:
-        low, high = _one_sided(a, b, level, _inflation(se_cluster, se_multinomial, chosen))
-    effect = (se_cluster / se_multinomial) ** 2 if clustered else math.nan
+        chosen, (low, high) = _one_sided(a, b, level, found.units, method)
+    else:
+        half = float(stats.t.ppf((1 + level) / 2, found.degrees)) * found.error
+        chosen, (low, high) = _two_sided(
+            {"multinomial": _multinomial_interval(a, b, level), "cluster": (estimate - half, estimate + half)}, method
+        )
+    effect = (found.error / se_multinomial) ** 2 if clustered else math.nan
     return LogRatio(
-        estimate, low, high, chosen, level, se_multinomial, se_cluster, effect, a, b, clusters,
+        estimate, low, high, chosen, level, se_multinomial, found.error, found.degrees, effect, a, b, clusters,
         a == 0 or b == 0, clustered and clusters < FEW_CLUSTERS,
     )  # fmt: skip
+
+
+def _two_sided(intervals: dict[str, Ends], method: str) -> tuple[str, Ends]:
+    """The interval of a method, and for ``auto`` the wider one (multinomial where there are no clusters)."""
+    if method == "auto":
+        cluster, plain = (high - low for low, high in (intervals["cluster"], intervals["multinomial"]))
+        method = "cluster" if cluster > plain else "multinomial"
+    return method, intervals[method]
 
 
 def _multinomial_interval(a: int, b: int, level: float) -> tuple[float, float]:
@@ -111,31 +117,62 @@ def _multinomial_interval(a: int, b: int, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _one_sided(a: int, b: int, level: float, inflation: float) -> tuple[float, float]:
-    """One-sided bound where a count is 0: exact binomial on the units, fewer by the design effect if there is one."""
+def _one_sided(a: int, b: int, level: float, units: float, method: str) -> tuple[str, Ends]:
+    """One-sided bound where a count is 0: exact binomial on the units, or on the fewer that clusters are worth.
+
+    What was not seen may come in bursts as large as those of what was seen.
+    """
     if a == 0 and b == 0:
-        return -math.inf, math.inf
-    n = max((a + b) / inflation, 1.0)
+        return "multinomial" if method == "auto" else method, (-math.inf, math.inf)
+    clustered = method == "cluster" or (method == "auto" and units < a + b)
+    n = max(units, 1.0) if clustered else float(a + b)
     limit = math.log(math.expm1(-math.log1p(-level) / n))  # log odds of 1 − (1 − level)^(1/n), a little above 3/n
-    return (-math.inf, limit) if a == 0 else (-limit, math.inf)
+    return "cluster" if clustered else "multinomial", (-math.inf, limit) if a == 0 else (-limit, math.inf)
 
 
-def _inflation(se_cluster: float, se_multinomial: float, method: str) -> float:
-    return max((se_cluster / se_multinomial) ** 2, 1.0) if method == "cluster" else 1.0
+@dataclass(frozen=True, slots=True)
+class _Clustered:
+    """What clusters say of a ratio: standard error, degrees of freedom, independent units that the counts are worth."""
+
+    error: float
+    degrees: float
+    units: float
 
 
-def _cluster_error(tally: Tally, top: int, bottom: int, level: float) -> tuple[float, float]:
-    """Standard error of the log ratio over Poisson resamples of the clusters, and the critical value for it.
+def _cluster_error(tally: Tally, top: int, bottom: int) -> _Clustered:
+    """Standard error of the log ratio over Poisson resamples of the clusters, and what it rests on.
 
-    The critical value is Student's with one degree of freedom fewer than there are supporting clusters.
+    The standard error is half the width of the middle 68 % of the replicates: the value of a replicate in which a path
+    has lost all its clusters is set by the ½ alone, and must not weigh in.
     """
     cells = [top, bottom]
     clusters = tally.supporting_clusters(cells)
-    sums = tally.replicate_sums(cells) if tally.dissolved else _resample(tally.by_cluster(cells))
-    degrees = REPLICATES if tally.dissolved and clusters >= SKETCH else clusters
+    if not clusters:
+        return _Clustered(0.0, 1.0, 0.0)
+    counts = None if tally.dissolved else tally.by_cluster(cells)
+    sums = tally.replicate_sums(cells) if counts is None else _resample(counts)
     ratios = special.digamma(sums[:, 0] + 0.5) - special.digamma(sums[:, 1] + 0.5)
-    critical = float(stats.t.ppf((1 + level) / 2, max(degrees - 1, 1)))
-    return (float(ratios.std(ddof=1)) if clusters else 0.0), critical
+    low, high = np.percentile(ratios, _MIDDLE)
+    error = float(high - low) / 2
+    if counts is None:
+        known = float(REPLICATES if clusters >= SKETCH else clusters)
+        return _Clustered(error, max(known - 1, 1.0), 1 / error**2 if error else math.inf)
+    shares = counts.sum(axis=1) / counts.sum()
+    return _Clustered(error, max(_degrees(counts), 1.0), 1 / float((shares**2).sum()))
+
+
+def _degrees(counts: NDArray[np.int64]) -> float:
+    """Degrees of freedom of the variance of the log ratio: 2·V² / Var(V), at most one fewer than there are clusters.
+
+    V = Σ d² over clusters, d being a cluster's share of the numerator less its share of the denominator; V itself
+    varies by Σ d⁴. A path that rests on one cluster leaves about two, whatever number the other path has.
+    """
+    with np.errstate(invalid="ignore"):
+        shares = np.nan_to_num(counts / counts.sum(axis=0))
+    squares = (shares[:, 0] - shares[:, 1]) ** 2
+    fourth = float((squares**2).sum())
+    bound = float(len(counts) - 1)
+    return min(2 * float(squares.sum()) ** 2 / fourth, bound) if fourth else bound
 
 
 def _resample(counts: NDArray[np.int64]) -> NDArray[np.int64]:

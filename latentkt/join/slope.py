@@ -8,6 +8,7 @@ them: an extra variance of y, chosen so that the residuals are as large as their
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,20 +91,29 @@ def errors_in_both(
     labels = np.arange(table.shape[1]) if cluster is None else np.unique(cluster, return_inverse=True)[1]
     draws = _bootstrap(table, labels, replicates, np.random.default_rng(seed))
     tail = 100 * (1 - level) / 2
-    ends = np.nanpercentile(draws, [tail, 100 - tail], axis=0)
+    lows, highs = np.nanpercentile(draws, [tail, 100 - tail], axis=0).tolist()
     ordinary = float(np.polyfit(table[0], table[1], 1)[0])
-    return Line(
-        slope, ends[0, 0], ends[1, 0], intercept, ends[0, 1], ends[1, 1], scatter, ordinary, table.shape[1], level
-    )
+    return Line(slope, lows[0], highs[0], intercept, lows[1], highs[1], scatter, ordinary, table.shape[1], level)
+
+
+def resamples(labels: NDArray[np.int64], replicates: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Rows of each bootstrap replicate: whole clusters, drawn with replacement.
+
+    Args:
+        labels: Cluster of each row, 0 … clusters − 1.
+        replicates: How many.
+        rng: Random numbers.
+    """
+    groups = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+    for _ in range(replicates):
+        yield np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
 
 
 def _bootstrap(
     table: NDArray[np.float64], labels: NDArray[np.int64], replicates: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    groups = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
     draws = np.full((replicates, 2), np.nan)
-    for row in range(replicates):
-        chosen = np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
+    for row, chosen in enumerate(resamples(labels, replicates, rng)):
         sample = table[:, chosen]
         if np.ptp(sample[0]) > 0:
             draws[row] = _fit(sample)[:2]

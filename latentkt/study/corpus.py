@@ -73,14 +73,20 @@ def _with_paths(item: TrapItem) -> _WithPaths:
 
 
 def _dominance(answers: pd.DataFrame) -> pd.DataFrame:
-    """Mean over option orders of dominance beyond the neutral prompt, in which the answer strings cancel."""
+    """Mean over option orders of dominance beyond the neutral prompt, in which the answer strings cancel.
+
+    Its error is that of two orders about what the order itself does to all items: the mean over both is free of that.
+    """
     asked = answers[answers["which"] == "item"].assign(
-        dominance=lambda rows: -rows["corrected_log_odds"],
+        dominance=lambda rows: -rows["corrected_log_odds"].replace([np.inf, -np.inf], np.nan),
+        beyond_order=lambda rows: (
+            rows["dominance"] - rows.groupby("order", observed=True)["dominance"].transform("mean")
+        ),
         answer_length=lambda rows: rows["n_shortcut"] - rows["n_correct"],
     )
     grouped = asked.groupby("item", sort=False, observed=True)
     table = grouped.agg(
         dominance=("dominance", "mean"), family=("family", "first"), answer_length=("answer_length", "mean")
     )
-    table["dominance_se"] = grouped["dominance"].sem()
-    return table.replace([np.inf, -np.inf], np.nan).reset_index()
+    table["dominance_se"] = grouped["beyond_order"].sem()
+    return table.reset_index()

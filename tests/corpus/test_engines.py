@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import filecmp
 import json
+import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from latentkt.cli import main
 from latentkt.corpus import Patterns, count_texts, load_counts
 from latentkt.corpus.counter import Counter, Partial, merge_partials
+from latentkt.corpus.counts import write_arrays
 from latentkt.corpus.local import count_corpus
 from latentkt.corpus.plan import make_plan
 from latentkt.corpus.tally import MAX_CLUSTERS, SKETCH, Tally, merge_tallies, poisson_weights
@@ -98,64 +102,100 @@ def test_a_bad_shard_keeps_the_finished_ones(corpus, tmp_path):
     assert len(list((tmp_path / "out" / "parts").glob("*.npz"))) == 10
 
 
-def test_no_space_left(corpus, tmp_path, monkeypatch):
-    def full(self, path):
-        raise OSError(28, "No space left on device")
+def test_no_space_left(corpus, tmp_path, monkeypatch, capsys):
+    """The disk is full at the fourth shard, and at the counts themselves; each time the same command goes on."""
+    count_corpus([str(corpus)], PATTERNS, str(tmp_path / "whole"), windows=[5])
+    (tmp_path / "p.json").write_text(json.dumps(PATTERNS.to_dict()))
+    out = tmp_path / "out"
+    command = [
+        "corpus",
+        "count",
+        str(corpus),
+        "--patterns",
+        str(tmp_path / "p.json"),
+        "--window",
+        "5",
+        "--out",
+        str(out),
+    ]
 
-    monkeypatch.setattr(Partial, "save", full)
-    with pytest.raises(RunError, match="no space left"):
-        count_corpus([str(corpus)], PATTERNS, str(tmp_path / "out"))
+    def full(name):
+        def write(path, arrays):
+            if path.name == name:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            write_arrays(path, arrays)
+
+        return write
+
+    with monkeypatch.context() as patch:
+        patch.setattr("latentkt.corpus.counter.write_arrays", full("000003.npz"))
+        assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "no space left for" in said and "finished shards are kept" in said
+    parts = {path.name: path.stat().st_mtime_ns for path in (out / "parts").iterdir()}
+    assert sorted(parts) == ["000000.npz", "000001.npz", "000002.npz"]
+    with monkeypatch.context() as patch:
+        patch.setattr("latentkt.corpus.counts.write_arrays", full("counts.npz"))
+        assert main(command) == 2
+    assert "cannot write the counts" in capsys.readouterr().err and len(list((out / "parts").iterdir())) == 16
+    assert main(command) == 0
+    assert {name: (out / "parts" / name).stat().st_mtime_ns for name in parts} == parts
+    assert _same(tmp_path / "whole", out)
 
 
-DATATROVE = """
-import json, sys
+KILLED = """
+import json, os, signal, sys
 from latentkt.corpus import Patterns
-from latentkt.corpus.local import count_corpus
-count_corpus([sys.argv[1]], Patterns.from_dict(json.loads(sys.argv[2])), sys.argv[3], windows=[5], sentence=True,
-             engine="datatrove", workers=4)
+from latentkt.corpus.counter import Counter
+from latentkt.corpus.datatrove import run_datatrove
+from latentkt.corpus.plan import make_plan
+
+def count_or_die(self, shard, *rest, count=Counter.count_shard):
+    if shard.name == "s06.jsonl":
+        os.killpg(0, signal.SIGKILL)
+    return count(self, shard, *rest)
+
+Counter.count_shard = count_or_die
+plan = make_plan([sys.argv[1]], Patterns.from_dict(json.loads(sys.argv[2])), sys.argv[3], windows=[5], sentence=True)
+plan.begin()
+run_datatrove(plan, tasks=4)
 """
 
 
 @pytest.mark.slow
-def test_datatrove_killed_once_ends_in_the_same_bytes(corpus, tmp_path):
+def test_datatrove_killed_once_ends_in_the_same_bytes(corpus, tmp_path, monkeypatch):
+    """16 shards on 4 tasks; the whole process group is killed in the second shard of the third rank."""
     pytest.importorskip("datatrove")
     count_corpus([str(corpus)], PATTERNS, str(tmp_path / "local"), **OPTIONS)
     out = tmp_path / "out"
-    _run_step(corpus, out, fail_rank=2)
-    markers = out / "datatrove-4" / "completions"
-    assert sorted(path.name for path in markers.iterdir()) == ["00000", "00001", "00003"]
-    assert len(list((out / "ranks").glob("*.npz"))) == 3
-    command = [sys.executable, "-c", DATATROVE, str(corpus), json.dumps(PATTERNS.to_dict()), str(out)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr[-2000:]
-    assert len(list((out / "ranks").glob("*.npz"))) == 4
-    assert len(list(markers.iterdir())) == 4
+    command = [sys.executable, "-c", KILLED, str(corpus), json.dumps(PATTERNS.to_dict()), str(out)]
+    killed = subprocess.run(command, capture_output=True, check=False, start_new_session=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
+    markers, ranks, parts = out / "datatrove-4" / "completions", out / "ranks", out / "parts"
+    assert sorted(path.name for path in markers.iterdir()) == ["00000", "00001"]
+    assert sorted(path.name for path in ranks.iterdir()) == ["00000.npz", "00001.npz"]
+    kept = {path.name: path.stat().st_mtime_ns for path in (*parts.iterdir(), *ranks.iterdir())}
+    assert len(kept) == 2 + 9  # two ranks of four shards, and one shard of the third
+    with pytest.raises(DataError, match="an unfinished run"):
+        load_counts(out)
+    (tmp_path / "p.json").write_text(json.dumps(PATTERNS.to_dict()))
+    options = ["--window", "5", "--sentence", "--engine", "datatrove", "--workers", "4"]
+    assert (
+        main(["corpus", "count", str(corpus), "--patterns", str(tmp_path / "p.json"), "--out", str(out), *options]) == 0
+    )
+    assert len(list(ranks.iterdir())) == len(list(markers.iterdir())) == 4 and len(list(parts.iterdir())) == 16
+    after = {path.name: path.stat().st_mtime_ns for path in (*parts.iterdir(), *ranks.iterdir())}
+    assert {name: after[name] for name in kept} == kept  # what was finished was not counted again
     assert _same(tmp_path / "local", out)
 
 
-def _run_step(corpus, out, *, fail_rank):
-    """Run the four ranks one by one, as a cluster would; one of them dies."""
-    from datatrove.executor import LocalPipelineExecutor
-
-    from latentkt.corpus.datatrove import CountStep
-
-    class Dies(CountStep):
-        def run(self, data=None, rank=0, world_size=1):
-            if rank == fail_rank:
-                raise RuntimeError("killed")
-            return super().run(data, rank, world_size)
-
-    plan = make_plan([str(corpus)], PATTERNS, out, **OPTIONS)
-    plan.begin()
-    logs = str(out / "datatrove-4")
-    for rank in range(4):
-        executor = LocalPipelineExecutor(
-            [Dies(plan)], tasks=4, workers=1, logging_dir=logs, local_tasks=1, local_rank_offset=rank
-        )
-        try:
-            executor.run()
-        except RuntimeError:
-            assert rank == fail_rank
+@pytest.mark.slow
+def test_a_bad_shard_keeps_the_finished_ones_of_its_rank(corpus, tmp_path):
+    pytest.importorskip("datatrove")
+    (corpus / "s09.jsonl.gz").write_bytes(b"no gzip")
+    with pytest.raises(DataError, match="s09"):
+        count_corpus([str(corpus)], PATTERNS, str(tmp_path / "out"), engine="datatrove")
+    assert len(list((tmp_path / "out" / "parts").glob("*.npz"))) == 10
 
 
 def test_the_step_counts_what_a_pipeline_brings(corpus, tmp_path):

@@ -86,6 +86,19 @@ def test_zero_counts_are_bounded_on_one_side(counts):
     assert log_prior_ratio(counts, shortcut="b:z", correct="a:z").to_dict()["ratio"]["low"] is None
 
 
+def test_a_bound_rests_on_clusters_where_units_come_in_bursts():
+    """200 units in 10 equal clusters and none of the other: as sure as 10 units, not as 200."""
+    burst = log_ratio(_bursty([(20, 0)] * 10), 0, 1)
+    limit = 1 - 0.05 ** (1 / 10)
+    assert burst.method == "cluster" and burst.high == math.inf
+    assert burst.low == pytest.approx(-math.log(limit / (1 - limit)))
+    plain = log_ratio(_bursty([(20, 0)] * 10), 0, 1, method="multinomial")
+    limit = 1 - 0.05 ** (1 / 200)
+    assert plain.low == pytest.approx(-math.log(limit / (1 - limit)))
+    one_holds_most = log_ratio(_bursty([(191, 0), *[(1, 0)] * 9]), 0, 1)
+    assert one_holds_most.low < burst.low
+
+
 def _bursty(per_cluster):
     rows = [(cluster, cell, n) for cluster, pair in enumerate(per_cluster) for cell, n in enumerate(pair) if n]
     row, cell, value = np.array(rows).T
@@ -147,16 +160,44 @@ def test_auto_intervals_cover():
     import corpus_intervals
 
     laws = [(8.0, 0.02), (4.0, 0.06), (2.0, 0.1), (1.0, 0.05), (3.0, 0.03), (0.5, 0.08)]
-    rows = corpus_intervals.simulate(laws, samples=900, seed=5)
+    rows = corpus_intervals.simulate(corpus_intervals.from_laws(laws), samples=900, seed=5, every=6)
     many = rows[rows[:, 0] >= 10]
     assert len(many) > 300
-    assert 0.92 <= many[:, 1].mean() <= 0.99
-    assert np.nanmedian(many[:, 4]) <= 1.3
-    assert many[:, 2].mean() < 0.7  # taking mentions for independent does not cover
+    assert 0.92 <= many[:, 2].mean() <= 0.99
+    assert np.nanmedian(many[:, 5]) <= 1.3
+    assert many[:, 3].mean() < 0.7  # taking mentions for independent does not cover
+
+
+def test_a_path_of_one_cluster_widens_the_ratio_whatever_the_other_has():
+    """Sixty clusters of one path do not make up for the single one of the other."""
+    common = [(1 + i % 5, 0) for i in range(60)]
+    lonely, spread = _bursty([*common, (0, 12)]), _bursty([*common, *[(0, 1)] * 12])
+    one, other = log_ratio(lonely, 0, 1), log_ratio(spread, 0, 1)
+    assert one.clusters == 61 and one.degrees == pytest.approx(2, abs=0.1) and other.degrees > 20
+    assert one.high - one.low > 3 * (other.high - other.low)
+
+
+def test_degrees_of_freedom_are_those_of_the_variance_of_the_variance():
+    """2·V²/Var(V), with V and Var(V) from the cumulants of the linearised ratio over many Poisson resamples."""
+    pairs = np.array([(30, 1), (1, 6), (8, 2), (2, 9), (12, 3), (4, 4), (1, 20), (5, 0), (0, 2), (6, 1), (3, 3)])
+    weights = np.random.default_rng(0).poisson(1.0, (400_000, len(pairs)))
+    line = weights @ (pairs / pairs.sum(axis=0)) @ [1, -1]
+    expected = 2 * stats.kstat(line, 2) ** 2 / stats.kstat(line, 4)
+    assert log_ratio(_bursty(pairs), 0, 1).degrees == pytest.approx(expected, rel=0.05)
+    even = _bursty([(2, 0), (0, 2)] * 6)  # all clusters alike: never more than one fewer than there are
+    assert log_ratio(even, 0, 1).degrees == 11
 
 
 def test_few_clusters_take_students_critical_value():
     pairs = [(9, 1), (1, 6), (8, 2), (2, 9), (12, 3)]
     result = log_ratio(_bursty(pairs), 0, 1, method="cluster")
     half = (result.high - result.low) / 2
-    assert half == pytest.approx(stats.t.ppf(0.975, 4) * result.se_cluster)
+    assert 2 < result.degrees <= 4
+    assert half == pytest.approx(stats.t.ppf(0.975, result.degrees) * result.se_cluster)
+
+
+def test_replicates_without_a_path_do_not_make_the_error():
+    """Two clusters hold the rarer path: 14 % of the replicates lose both, and their ratio is that of the ½."""
+    pairs = [*[(3, 0)] * 40, (0, 50), (0, 50)]
+    result = log_ratio(_bursty(pairs), 0, 1, method="cluster")
+    assert 0.5 < result.se_cluster < 0.85  # the sandwich says sqrt(1/2 + 1/40) = 0.72; their standard deviation is 2.3

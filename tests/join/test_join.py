@@ -25,6 +25,11 @@ from latentkt.join import (
 from latentkt.plots.join import dominance_scatter
 
 
+@pytest.fixture(autouse=True)
+def _fewer_replicates(monkeypatch):
+    monkeypatch.setattr("latentkt.join.verdict.REPLICATES", 200)
+
+
 @dataclass(frozen=True)
 class Item:
     id: str
@@ -115,7 +120,7 @@ def test_the_verdict_follows_the_slope(counts, items):
     assert verdict.n == 6 and 0.8 < verdict.line.slope < 1.2
     assert "rises with the log prior ratio" in verdict.sentence and "+1 lies inside" in verdict.sentence
     assert set(verdict.listed) == {"i87", "i88", "none"}
-    assert verdict.rivals["log_prior_ratio"][0] > 0.9 and verdict.rivals["answer_length"][1] == 6
+    assert verdict.rivals["log_prior_ratio"].value > 0.9 and verdict.rivals["answer_length"].n == 6
     assert "not the model's training data" in verdict.caveat
     assert prior_verdict(joined, training_corpus=True).caveat == ""
     falling = prior_verdict(join_dominance(priors, _dominance(priors, -1.0)))
@@ -125,6 +130,26 @@ def test_the_verdict_follows_the_slope(counts, items):
     none = prior_verdict(join_dominance(priors, _dominance(priors, 1.0).iloc[:2]))
     assert none.line is None and "nothing can be said" in none.sentence
     assert none.listed["i45"] == "not measured"
+
+
+def test_intervals_of_rivals_resample_families():
+    """Twenty copies of four families say no more than four families: the interval of a correlation stays as wide."""
+    rng = np.random.default_rng(3)
+    family = np.repeat(np.arange(8), 10)
+    x, shift = rng.normal(0, 1, 8)[family], rng.normal(0, 1, 8)[family]
+    table = pd.DataFrame({"item": [f"i{i}" for i in range(80)], "plotted": True, "why_not": "", "family": family,
+                          "log_prior_ratio": x, "se": 0.1, "dominance": x + shift, "dominance_se": 0.0, "key_pair": 3.0,
+                          "log_key_ratio": x + rng.normal(0, 0.1, 80), "answer_length": rng.normal(0, 1, 80),
+                          "log_key_pair": 2 * shift + rng.normal(0, 0.01, 80)})  # fmt: skip
+    verdict = prior_verdict(table)
+    own = verdict.rivals["log_prior_ratio"]
+    assert own.value == pytest.approx(np.corrcoef(x, x + shift)[0, 1])
+    assert own.clusters == 8 and own.low < own.value < own.high
+    alone = prior_verdict(table.assign(family=np.nan)).rivals["log_prior_ratio"]
+    assert alone.clusters is None and own.high - own.low > 1.5 * (alone.high - alone.low)
+    assert verdict.partial["log_key_pair"].excludes(0)  # the company of the keys is half of what was made here
+    assert not verdict.partial["answer_length"].excludes(0)
+    assert math.isnan(prior_verdict(table.assign(log_key_pair=np.nan)).partial["log_key_pair"].value)
 
 
 def test_dominance_must_be_one_row_an_item(counts, items):
@@ -141,8 +166,9 @@ def test_the_figure_shows_what_is_plotted(counts, items):
     line = prior_verdict(joined).line
     figure = dominance_scatter(joined, slope=line.slope, intercept=line.intercept)
     axes = figure.axes[0]
-    assert axes.get_title() == "6 items, 3 listed only"
-    assert sorted(axes.lines[0].get_xdata()) == sorted(joined.loc[joined["plotted"], "log_prior_ratio"])
+    assert figure.get_supxlabel().startswith("6 items, 3 listed only.")
+    points = [at for drawn in axes.lines if drawn.get_marker() == "o" for at in drawn.get_xdata()]
+    assert sorted(points) == sorted(joined.loc[joined["plotted"], "log_prior_ratio"])
     with pytest.raises(InputError, match="no item"):
         dominance_scatter(joined[~joined["plotted"].astype(bool)], slope=1, intercept=0)
 
