@@ -6,8 +6,8 @@ Peers are timed on 30 seeded cells a pair and scaled to the whole sweep, their s
 whole, their plain runs included, three times, in turn with the peers; the long pair once. All are checked to give the
 same numbers. The metric is the logit difference of the two answers' tokens at the last position. The first difference
 of the early pairs lies at token 4, 5 and 6. `bound` is the arithmetic that no exact method can leave out, at the speed
-of this machine's matrix product, measured in the same run. With `--device cuda` the clock is wall time after
-synchronising.
+of this machine's matrix product, measured anew in every repeat. With `--device cuda` the clock is wall time after
+synchronising. The last thing printed is the table in Markdown; `patch_table.py` prints it again from the file.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import torch
 from patch_peers import PROMPTS, NNsight, Plain, TransformerLens, make
+from patch_table import EVERY, HOOKS, NN, SKIPPED, TL, machine, markdown
 
 from latentkt.internals import engine_of, patch
 from latentkt.internals.places import places_of
@@ -56,21 +57,36 @@ def peak_gflops(device: str) -> float:
     n = 2048 if device == "cpu" else 8192
     a, b = torch.randn(n, n, device=device), torch.randn(n, n, device=device)
     clock = Clock(device)
-    return 2 * n**3 / min(clock(lambda: a @ b)[0] for _ in range(5)) / 1e9
+    return 2 * n**3 / min(clock(lambda: a @ b)[0] for _ in range(3)) / 1e9
 
 
 def bound_flops(handle: ModelHandle, pair: Pair, cells: list[tuple[int, int]]) -> float:
-    """Matrix products of the layers behind each cell on the tokens behind it, the last layer's on the last token."""
-    c = handle.config
-    kv = 2 * handle.d_model * handle.n_kv_heads * handle.d_head * 2
-    token = kv + 4 * handle.d_model * handle.n_heads * handle.d_head + 6 * handle.d_model * c.intermediate_size
-    length, last = len(pair.base.ids), handle.n_layers - 1
-    total = 0.0
+    """Matrix products that no exact method can leave out.
+
+    The base run; the source run from the first difference on; and for each cell the layers behind it on the tokens
+    behind it, without what the two runs hold already: q, k and v where a cell enters its first layer, and the token of
+    the first difference, which follows the source run for ever. The last layer's output is needed at the last token.
+    """
+    d, heads = handle.d_model, handle.n_heads * handle.d_head
+    q, kv, last = 2 * d * heads, 4 * d * handle.n_kv_heads * handle.d_head, handle.n_layers - 1
+    weights = [weight.numel() for weight in handle.arch.layers[0].parameters() if weight.ndim == 2]
+    behind = 2 * sum(weights) - q - kv  # the output projection and the MLP
+    length, first = len(pair.base.ids), pair.alignment.first_difference
+
+    def climb(start: int, layer: int, known: int) -> float:
+        """Layers from `layer` on, on the tokens from `start` on; `known`: q, k and v of the first are there."""
+        n, seen = length - start, sum(range(start + 1, length + 1))
+        if not n:
+            return 0.0
+        whole = max(0, last - layer)
+        products = whole * (n * (q + kv + behind) + 4 * heads * seen) + n * kv + q + behind + 4 * heads * length
+        return products - known * (n * (q + kv) if whole else n * kv + q)
+
+    total = climb(0, 0, 0) + climb(first, 0, 0)
     for layer, position in cells:
-        if layer == last:
-            total += 4 * handle.d_model * (position == length - 1)
-            continue
-        total += (last - 1 - layer) * (length - position) * token + (length - position) * kv + (token - kv)
+        if layer < last:
+            total += climb(position + (position == first), layer + 1, 1)
+        total += 4 * d  # two columns of the unembedding
     return total
 
 
@@ -101,9 +117,7 @@ def values_at(table: pd.DataFrame, cells: list[tuple[int, int]]) -> np.ndarray:
     return np.array([found[layer, float(position)] for layer, position in cells])
 
 
-def sweep_rows(
-    handle: ModelHandle, name: str, peers: dict[str, Any], clock: Clock, peak: float
-) -> list[dict[str, Any]]:
+def sweep_rows(handle: ModelHandle, name: str, peers: dict[str, Any], clock: Clock) -> list[dict[str, Any]]:
     """resid_post, all layers × positions."""
     pair = make(handle, name)
     length, first = len(pair.base.ids), pair.alignment.first_difference
@@ -113,11 +127,12 @@ def sweep_rows(
     live = [cell for cell in every if cell[1] >= first]
     repeats = 1 if name == "long" else REPEATS
     times: dict[str, list[float]] = {}
-    worst = 0.0
+    peaks, worst = [], 0.0
     for _ in range(repeats):
+        peaks.append(peak_gflops(clock.device))
         for skip in (True,) if name == "long" else (True, False):
             seconds, table = clock(lambda skip=skip: own(handle, pair, skip=skip))
-            times.setdefault(f"latentkt, {'unchanged cells skipped' if skip else 'all cells run'}", []).append(seconds)
+            times.setdefault(SKIPPED if skip else EVERY, []).append(seconds)
             truth = values_at(table, cells)
         for peer, tool in peers.items():
             once, prepared = clock(lambda tool=tool: tool.prepare(pair))
@@ -126,25 +141,21 @@ def sweep_rows(
             worst = max(worst, float(np.abs(np.array(found) - truth).max()))
     rows = []
     for what, seconds in times.items():
-        needed = bound_flops(handle, pair, live if "skipped" in what else every) / 1e9 / peak
-        rows.append(
-            {
-                "sweep": "resid_post, layer x position",
-                "pair": name,
-                "tokens": length,
-                "first_difference": first,
-                "cells": n_cells,
-                "what": what,
-                "seconds": float(np.median(seconds)),
-                "low": min(seconds),
-                "high": max(seconds),
-                "scaled_from": None if what.startswith("latentkt") else len(cells),
-                "bound_seconds": needed,
-                "share_of_bound": needed / float(np.median(seconds)) if what.startswith("latentkt") else None,
-                "largest_difference": worst,
-            }
-        )
+        fixed = {"sweep": "resid_post, layer x position", "pair": name, "tokens": length, "first_difference": first}
+        row = {**fixed, "cells": n_cells, **timed(what, seconds, len(cells)), "largest_difference": worst}
+        if row["own"]:
+            needed = bound_flops(handle, pair, live if what == SKIPPED else every) / 1e9 / np.array(peaks)
+            row |= {"peaks_gflops": peaks, "bound_seconds": float(np.median(needed))}
+            row |= {"share_of_bound": float(np.median(needed / np.array(seconds)))}
+        rows.append(row)
     return rows
+
+
+def timed(what: str, seconds: list[float], n_cells: int) -> dict[str, Any]:
+    """What a row says about its repeats; a peer's are scaled from `n_cells`."""
+    own = what in (SKIPPED, EVERY)
+    spread = {"seconds": float(np.median(seconds)), "low": min(seconds), "high": max(seconds), "repeats": seconds}
+    return {"what": what, "own": own, **spread, "scaled_from": None if own else n_cells}
 
 
 def component_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
@@ -182,22 +193,9 @@ def component_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
                 row = table[(table["layer"] == layer) & (table["head"] == (-1 if head is None else head))]
                 row = row[row["position"] == place.position] if place.position is not None else row
                 worst = max(worst, abs(float(row["patched_value"].item()) - value))
-        for what, times in (("latentkt", mine), ("plain hooks, one forward a cell", theirs)):
-            rows.append(
-                {
-                    "sweep": f"{site}, layer x {'head' if heads else 'position'}",
-                    "pair": "early 1",
-                    "tokens": length,
-                    "first_difference": first,
-                    "cells": len(every),
-                    "what": what,
-                    "seconds": float(np.median(times)),
-                    "low": min(times),
-                    "high": max(times),
-                    "scaled_from": None if what == "latentkt" else len(cells),
-                    "largest_difference": worst,
-                }
-            )
+        fixed = {"sweep": f"{site}, layer x {'head' if heads else 'position'}", "pair": "early 1", "tokens": length}
+        fixed |= {"first_difference": first, "cells": len(every), "largest_difference": worst}
+        rows += [{**fixed, **timed(SKIPPED, mine, 0)}, {**fixed, **timed(HOOKS, theirs, len(cells))}]
     return rows
 
 
@@ -231,25 +229,23 @@ def two_span_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
     index = table.set_index(["pair", "role", "layer"])["patched_value"]
     worst = max(abs(index[p.name, role, layer] - value) for (p, role, layer), value in zip(cells, found, strict=True))
     fixed = {"sweep": "resid_post, 8 items x 2 spans x layers", "pair": "8 long", "tokens": len(pairs[0].base.ids)}
-    fixed |= {"cells": len(every), "largest_difference": worst}
+    fixed |= {"first_difference": pairs[0].alignment.first_difference, "cells": len(every), "largest_difference": worst}
     scaled = once + theirs * len(every) / len(cells)
-    return [
-        {**fixed, "what": "latentkt", "seconds": seconds},
-        {**fixed, "what": "plain hooks, one forward a cell", "seconds": scaled, "scaled_from": len(cells)},
-    ]
+    return [{**fixed, **timed(EVERY, [seconds], 0)}, {**fixed, **timed(HOOKS, [scaled], len(cells))}]
 
 
-def ratios(rows: list[dict[str, Any]]) -> list[str]:
-    """Peers divided by own, sweep by sweep."""
-    table = pd.DataFrame(rows)
-    lines = []
-    for (sweep, pair), group in table.groupby(["sweep", "pair"], sort=False):
-        mine = group[group["what"].str.startswith("latentkt")]
-        for other in group[~group["what"].str.startswith("latentkt")].itertuples():
-            for one in mine.itertuples():
-                ratio = other.seconds / one.seconds
-                lines.append(f"{sweep:<40} {pair:<8} {one.what:<36} {ratio:7.1f} x  {other.what}")
-    return lines
+def report(rows: list[dict[str, Any]], handle: ModelHandle) -> dict[str, Any]:
+    """Everything that was measured, and what on."""
+    device = handle.device.type
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peaks = sorted(peak for row in rows for peak in row.get("peaks_gflops", []))
+    known = {
+        "peaks_gflops": [peaks[0], peaks[-1]],
+        "peak_memory_mb": memory,
+        "model": handle.metadata(),
+        "machine": machine(device),
+    }
+    return {**known, "rows": rows}
 
 
 def main() -> None:
@@ -262,23 +258,17 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     handle, clock = open_model(args.model, device=args.device), Clock(args.device)
-    peak = peak_gflops(args.device)
-    peers = {"TransformerLens": TransformerLens(handle), "nnsight": NNsight(handle), "plain hooks": Plain(handle)}
+    peers = {TL: TransformerLens(handle), NN: NNsight(handle), HOOKS: Plain(handle)}
     rows: list[dict[str, Any]] = []
     for name in args.pairs:
-        rows += sweep_rows(handle, name, peers, clock, peak)
-        print(*ratios(rows[-5:]), sep="\n", flush=True)
+        rows += sweep_rows(handle, name, peers, clock)
+        print(markdown(report(rows, handle)).split("\n\n")[0].splitlines()[-1], flush=True)
     del peers
     rows += component_rows(handle, clock) + two_span_rows(handle, clock)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda x: f"{x:.3g}"))
-    print(*ratios(rows), sep="\n")
-    print(
-        f"matrix product {peak:.0f} GFLOP/s; peak memory {memory:.0f} MB; {handle.attn_implementation}, {args.device}"
-    )
+    found = report(rows, handle)
     if args.out:
-        about = {"peak_gflops": peak, "peak_memory_mb": memory, "model": handle.metadata(), "rows": rows}
-        args.out.write_text(json.dumps(about, indent=1, default=float) + "\n")
+        args.out.write_text(json.dumps(found, indent=1, default=float) + "\n", encoding="utf-8")
+    print("", markdown(found), sep="\n")
 
 
 if __name__ == "__main__":

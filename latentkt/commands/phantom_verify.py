@@ -43,9 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from latentkt.phantom import load_concepts, load_seeds, save_concepts
-    from latentkt.phantom.rows import write_rows
     from latentkt.phantom.search import Limits, verify
-    from latentkt.results import atomic_write, jsonl_output
+    from latentkt.results import atomic_write, jsonl_output, write_json_lines
 
     out = Path(args.out) if args.out else Path(args.concepts).with_suffix(".verified.jsonl")
     beside = (".removed.jsonl", ".search.json", ".journal")
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         resume=args.resume,
     )
     save_concepts(outcome.concepts, out)
-    write_rows((removed.to_dict() for removed in outcome.removed), out.with_suffix(".removed.jsonl"))
+    write_json_lines((removed.to_dict() for removed in outcome.removed), out.with_suffix(".removed.jsonl"))
     with atomic_write(out.with_suffix(".search.json")) as file:
         file.write((json.dumps(outcome.to_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     print("\n".join(_summary(outcome, str(out))))

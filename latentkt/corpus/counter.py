@@ -156,7 +156,8 @@ class Counter:
         self._codes: list[NDArray[np.int64]] = []
         self._counts: list[NDArray[np.int64]] = []
         self._pending = 0
-        self._sums = self.lexicon.kernel.CellSums() if hasattr(self.lexicon.kernel, "CellSums") else None
+        kernel = self.lexicon.kernel
+        self._sums = kernel.CellSums(self.job.layout.size) if hasattr(kernel, "CellSums") else None
         self._tally: Tally | None = None
         self._report = Report()
 
@@ -196,9 +197,8 @@ class Counter:
             codes, counts = self._sums.take()
         else:
             codes, counts = sum_by(np.concatenate(self._codes), np.concatenate(self._counts))
-        row, cell = np.divmod(codes, self.job.layout.size)
         clusters = np.fromiter(self._rows, np.uint64, len(self._rows))
-        tally = Tally.build(clusters, row, cell, counts)
+        tally = Tally.from_codes(clusters, codes, counts, self.job.layout.size)
         self._tally = tally if self._tally is None else merge_tallies([self._tally, tally])
         self._rows, self._codes, self._counts, self._pending = {}, [], [], 0
 

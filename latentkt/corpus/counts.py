@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTS_FILE", "MANIFEST", "Counts", "load_counts", "read_arrays", "write_arrays"]
 
 MANIFEST, COUNTS_FILE = "manifest.json", "counts.npz"
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,10 @@ class Counts:
         try:
             target.mkdir(parents=True, exist_ok=True)
             write_arrays(target / COUNTS_FILE, self.tally.arrays())
-            text = json.dumps({"schema": SCHEMA, **self.manifest}, ensure_ascii=False, indent=1)
+            entries = {"schema": SCHEMA, **self.manifest}.items()
+            lines = [f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in entries]
             temporary = target / (MANIFEST + ".part")
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
             temporary.replace(target / MANIFEST)
         except OSError as error:
             raise RunError(
@@ -141,13 +142,17 @@ def _unit(scope: str) -> str:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write arrays as ``.npz`` with the same bytes for the same arrays, under a temporary name first."""
+    """Write arrays as ``.npz`` with the same bytes for the same arrays, under a temporary name first.
+
+    Tables are deflated; lists are narrow already, and deflating them can cost more than counting did.
+    """
     temporary = path.with_name(path.name + ".part")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(temporary, "w", compresslevel=1) as archive:
         for name, array in arrays.items():
             content = io.BytesIO()
             np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(name + ".npy"), content.getvalue(), zipfile.ZIP_DEFLATED)
+            kind = zipfile.ZIP_DEFLATED if array.ndim > 1 else zipfile.ZIP_STORED
+            archive.writestr(zipfile.ZipInfo(name + ".npy"), content.getbuffer(), kind)
     temporary.replace(path)
 
 

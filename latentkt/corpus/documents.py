@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel import Kernel
-from latentkt.corpus.kernel.hashing import Buffer, pack, split
+from latentkt.corpus.kernel.hashing import PAD, Buffer
 from latentkt.corpus.matching import Matching, character_tables
 from latentkt.errors import DataError
 
-__all__ = ["Batch", "Skipped", "make_buffer", "prepare_buffer"]
+__all__ = ["Batch", "Packer", "Skipped", "make_buffer", "prepare_buffer"]
 
 _LISTED = 1000
+_PIECE = 1 << 20
 
 
 class Batch(NamedTuple):
@@ -62,13 +63,33 @@ class Skipped:
             self.listed.append([file, line, reason])
 
 
+class Packer:
+    """Puts documents one after the other, as they come, into the memory of a buffer."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._data, self._starts = bytearray(), [0]
+
+    def add(self, document: bytes | bytearray) -> None:
+        """Add a document of UTF-8; a NUL in it, which would end it, becomes U+0001."""
+        self._data += document.replace(b"\0", b"\1") if b"\0" in document else document
+        self._data += b"\0"
+        self.size = len(self._data)
+        self._starts.append(self.size)
+
+    def buffer(self, matching: Matching, kernel: Kernel) -> Buffer:
+        """The documents so far, prepared where that may change them; none can be added any more."""
+        self._data += bytes(PAD)
+        data = np.frombuffer(self._data, np.uint8)
+        return prepare_buffer(Buffer(data, self.size, np.array(self._starts)), matching, kernel)
+
+
 def make_buffer(texts: Sequence[str | bytes], matching: Matching, kernel: Kernel) -> Buffer:
     """The buffer of some texts, as strings or as UTF-8: prepared where that may change them, else as they are."""
-    documents = [text.encode("utf-8") if isinstance(text, str) else text for text in texts]
-    buffer = pack(documents)
-    if len(buffer.starts) != len(documents) + 1:
-        buffer = pack([document.replace(b"\0", b"\1") for document in documents])
-    return prepare_buffer(buffer, matching, kernel)
+    packer = Packer()
+    for text in texts:
+        packer.add(text.encode("utf-8") if isinstance(text, str) else text)
+    return packer.buffer(matching, kernel)
 
 
 def prepare_buffer(buffer: Buffer, matching: Matching, kernel: Kernel) -> Buffer:
@@ -76,9 +97,29 @@ def prepare_buffer(buffer: Buffer, matching: Matching, kernel: Kernel) -> Buffer
     careful = kernel.careful(buffer, character_tables(matching))
     if not len(careful):
         return buffer
-    parts, done = [], 0
+    data, done = bytearray(), 0
     for index in careful.tolist():
         low, high = int(buffer.starts[index]), int(buffer.starts[index + 1]) - 1
-        parts += [buffer.data[done:low].tobytes(), matching.prepare(buffer.document(index).decode("utf-8")).encode()]
+        data += memoryview(buffer.data[done:low])
+        for piece in _pieces(memoryview(buffer.data[low:high])):
+            data += matching.prepare(str(piece, "utf-8")).encode("utf-8")
         done = high
-    return split(b"".join([*parts, buffer.data[done : buffer.size].tobytes()]))
+    data += memoryview(buffer.data[done : buffer.size])
+    size = len(data)
+    data += bytes(PAD)
+    prepared = np.frombuffer(data, np.uint8)
+    return Buffer(prepared, size, np.append(np.zeros(1, np.int64), np.flatnonzero(prepared[:size] == 0) + 1))
+
+
+def _pieces(document: memoryview) -> Iterator[memoryview]:
+    """A document in parts of about `_PIECE` bytes that can be prepared one by one, so that memory stays bounded.
+
+    A part starts with an ASCII character: none composes with what stands before it.
+    """
+    low = 0
+    while low < len(document):
+        high = low + _PIECE
+        while high < len(document) and document[high] > 0x7F:
+            high += 1
+        yield document[low:high]
+        low = high

@@ -46,35 +46,39 @@ def iterate_blocks(stream: Stream, size: int = _BLOCK) -> Iterator[tuple[bytearr
         kept -= end
 
 
-def iterate_lines(stream: Stream) -> Iterator[tuple[int, bytes]]:
-    """Lines of a stream, numbered from 1, without their line feeds."""
-    before = 0
+def iterate_lines(stream: Stream) -> Iterator[tuple[int, memoryview]]:
+    """Lines of a stream, numbered from 1, without their line feeds; each is valid until the next is asked for."""
+    number = 0
     for block, size in iterate_blocks(stream):
-        lines = bytes(memoryview(block)[: size - 1]).split(b"\n")
-        yield from enumerate(lines, start=before + 1)
-        before += len(lines)
+        view = memoryview(block)
+        low = 0
+        while low < size:
+            high = block.find(_FEED, low)
+            number += 1
+            yield number, view[low:high]
+            low = high + 1
 
 
-def parse_line(line: bytes) -> Mapping[str, Any] | str | None:
+def parse_line(line: bytes | memoryview) -> Mapping[str, Any] | str | None:
     """The object on a line; None for a blank one; a text that says what is wrong.
 
     Example:
         >>> parse_line(b'{"text": "x"}'), parse_line(b" "), parse_line(b"[1]")
         ({'text': 'x'}, None, 'not an object')
     """
-    if not line or line.isspace():
-        return None
     try:
         record = _loads(line)
     except (ValueError, RecursionError) as error:
+        if not bytes(line).strip():
+            return None
         return str(error) or type(error).__name__
     return record if isinstance(record, dict) else "not an object"
 
 
-def _loads(line: bytes) -> Any:
+def _loads(line: bytes | memoryview) -> Any:
     if _ORJSON:
         return orjson.loads(line)
-    return json.loads(line.decode("utf-8"), parse_constant=_refuse)
+    return json.loads(str(line, "utf-8"), parse_constant=_refuse)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -88,8 +88,8 @@ class PhraseScanner:
         self._slot_of = table.slot_of
         self._counter = kernel.PhraseCounter(table)
         self._prepared, self._n = prepared, len(phrases)
-        self._first_with_slot = np.full(table.n_slots, -1, np.int64)
-        self._first_with_slot[table.slot_of[::-1]] = np.arange(len(prepared))[::-1]
+        self._first_with_slot = np.full(table.n_slots, -1, np.int32)
+        self._first_with_slot[table.slot_of[::-1]] = np.arange(len(prepared), dtype=np.int32)[::-1]
 
     def add(self, buffer: Buffer) -> None:
         """Count a buffer and check every phrase met for the first time.
@@ -126,12 +126,12 @@ class PhraseScanner:
         return occurrences, documents
 
 
-def _variants(phrases: Sequence[str], matching: Matching) -> tuple[list[str], NDArray[np.int64]]:
-    if matching.case != "casings" and "".join(phrases).isascii():
-        return [phrase.strip() for phrase in phrases], np.arange(len(phrases))
+def _variants(phrases: Sequence[str], matching: Matching) -> tuple[list[str], NDArray[np.int32]]:
+    if matching.case != "casings" and all(map(str.isascii, phrases)):
+        return [phrase.strip() for phrase in phrases], np.arange(len(phrases), dtype=np.int32)
     rows = [(index, variant) for index, phrase in enumerate(phrases) for variant in matching.casings(phrase)]
     prepared = [" ".join(matching.prepare(variant).split()) for _, variant in rows]
-    return prepared, np.array([index for index, _ in rows], np.int64)
+    return prepared, np.array([index for index, _ in rows], np.int32)
 
 
 def count_phrases(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from latentkt.corpus.documents import Batch, Skipped, make_buffer
+from latentkt.corpus.documents import Batch, Packer, Skipped
 from latentkt.corpus.extraction import can_extract, extract_batches
 from latentkt.corpus.fields import Fields
 from latentkt.corpus.jsonl import iterate_lines, parse_line
@@ -22,6 +23,7 @@ from latentkt.errors import DataError, MissingExtraError
 __all__ = ["first_record", "iterate_records", "read_shard"]
 
 BATCH_BYTES = 4_000_000
+_PIECE = 1 << 20
 _Record = tuple[int, Mapping[str, Any], int]  # line or row from 1, fields, stored bytes read so far
 
 
@@ -53,22 +55,19 @@ def read_shard(
     if shard.format == "jsonl" and can_extract(fields, kernel):
         yield from extract_batches(shard, fields, matching, kernel, skipped, batch_bytes)
         return
-    texts: list[bytes] = []
-    clusters: list[int] = []
-    size = done = 0
+    packer, clusters, done = Packer(), list[int](), 0
     with closing(iterate_records(shard, fields, skipped)) as records:
         for line, record, done in records:
             text = usable_text(shard, line, fields, record, skipped)
             if text is None:
                 continue
-            texts.append(text)
+            packer.add(text)
             clusters.append(cluster_hash(cluster_name(shard, line, fields, fields.cluster_of(record), skipped)))
-            size += len(text)
-            if size >= batch_bytes:
-                yield Batch(make_buffer(texts, matching, kernel), np.array(clusters, np.uint64), done)
-                texts, clusters, size = [], [], 0
-    if texts or done == 0:
-        yield Batch(make_buffer(texts, matching, kernel), np.array(clusters, np.uint64), done)
+            if packer.size >= batch_bytes:
+                yield Batch(packer.buffer(matching, kernel), np.array(clusters, np.uint64), done)
+                packer, clusters = Packer(), []
+    if clusters or done == 0:
+        yield Batch(packer.buffer(matching, kernel), np.array(clusters, np.uint64), done)
 
 
 def first_record(shard: Shard) -> Mapping[str, Any] | None:
@@ -79,20 +78,37 @@ def first_record(shard: Shard) -> Mapping[str, Any] | None:
 
 def _text_file(shard: Shard, fields: Fields, matching: Matching, kernel: Kernel, skipped: Skipped) -> Batch:
     with open_shard(shard) as stream:
-        raw = b"".join(iter(lambda: stream.read(1 << 20), b""))
+        raw = bytearray()
+        for piece in stream.pieces():
+            raw += piece
         done = stream.done
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
+    if not _is_utf8(raw):
         for number, line in enumerate(raw.split(b"\n"), start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 skipped.add(shard.name, number, "undecodable bytes, read as U+FFFD", error)
-        text = raw.decode("utf-8", "replace")
-    text = text.removeprefix("\ufeff")
+        raw = bytearray(raw.decode("utf-8", "replace").encode("utf-8"))
+    if raw.startswith(codecs.BOM_UTF8):
+        del raw[: len(codecs.BOM_UTF8)]
+    packer = Packer()
+    packer.add(raw)
+    del raw  # it may be large
     cluster = "" if fields.cluster == "none" else shard.name
-    return Batch(make_buffer([text], matching, kernel), np.array([cluster_hash(cluster)], np.uint64), done)
+    return Batch(packer.buffer(matching, kernel), np.array([cluster_hash(cluster)], np.uint64), done)
+
+
+def _is_utf8(raw: bytearray) -> bool:
+    """Whether bytes are UTF-8, without a string of all of them."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(raw)
+    try:
+        for low in range(0, len(raw), _PIECE):
+            decoder.decode(view[low : low + _PIECE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def iterate_records(

@@ -144,7 +144,7 @@ class _Counting(io.RawIOBase):
 
 
 class Stream:
-    """A decompressed shard: `read(n)` gives at most n bytes, `done` tells the stored bytes consumed."""
+    """A decompressed shard: `readinto` and `pieces` give its bytes, `done` tells the stored bytes consumed."""
 
     def __init__(self, reader: Any, raw: _Counting) -> None:
         self._reader, self._raw = reader, raw
@@ -158,9 +158,10 @@ class Stream:
         """Fill a part of `target`; 0 at the end."""
         return int(self._reader.readinto(target))
 
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes; empty at the end."""
-        return bytes(self._reader.read(size))
+    def pieces(self, size: int = 1 << 20) -> Iterator[bytes]:
+        """The rest, at most `size` bytes at a time."""
+        while piece := bytes(self._reader.read(size)):
+            yield piece
 
 
 @contextmanager

@@ -122,18 +122,29 @@ class Tally:
             value: Count.
             max_clusters: Above this number the clusters are dissolved.
         """
-        cells, column = _index(cell)
-        width = max(len(cells), 1)
-        code, value = sum_by(row * width + column, value)
-        rows, columns = np.divmod(code, width)
+        size = int(cell.max(initial=0)) + 1
+        return cls.from_codes(clusters, *sum_by(row * size + cell, value), size, max_clusters=max_clusters)
+
+    @classmethod
+    def from_codes(
+        cls,
+        clusters: NDArray[np.uint64],
+        codes: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        size: int,
+        *,
+        max_clusters: int = MAX_CLUSTERS,
+    ) -> Tally:
+        """A tally from sorted, distinct codes (index of cluster × `size` + cell) and their counts; as `build`."""
+        bounds = np.searchsorted(codes, np.arange(len(clusters) + 1) * size)
         order = np.argsort(clusters, kind="stable")
-        bounds = np.searchsorted(rows, np.arange(len(clusters) + 1))
-        many, first = np.diff(bounds)[order], bounds[:-1][order]
-        moved = np.repeat(first - np.cumsum(many) + many, many) + np.arange(len(rows))  # whole rows move
-        rows, columns, value = np.repeat(np.arange(len(clusters)), many), columns[moved], value[moved]
+        blocks = [slice(bounds[index], bounds[index + 1]) for index in order.tolist()]
+        many = np.diff(bounds)[order]
+        cells, columns = _index(_joined(codes, blocks) - np.repeat(order * size, many))
+        values, rows = _joined(counts, blocks), np.repeat(np.arange(len(clusters)), many)
         totals = np.zeros(len(cells), np.int64)
-        np.add.at(totals, columns, value)
-        tally = cls(cells, totals, clusters[order], rows, columns, value, *_empty_sums())
+        np.add.at(totals, columns, values)
+        tally = cls(cells, totals, clusters[order], rows, columns, values, *_empty_sums())
         return tally._dissolve() if len(clusters) > max_clusters else tally
 
     @classmethod
@@ -209,30 +220,55 @@ class Tally:
         return np.flatnonzero(self.columns == at)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The tally as named arrays, for a file."""
-        fields = ("cells", "totals", "clusters", "rows", "columns", "values", "weighted", "sketch")
-        return {**{name: getattr(self, name) for name in fields}, "dissolved": np.array([self.dissolved])}
+        """The tally as named arrays, for a file: narrow, as the sparse counts outgrow everything else.
+
+        `entries` is how many of the sparse counts each cluster has, `steps` how far each column lies behind the one
+        before it in its cluster.
+        """
+        entries = np.diff(np.searchsorted(self.rows, np.arange(len(self.clusters) + 1)))
+        first = np.cumsum(entries) - entries
+        steps = np.diff(self.columns, prepend=0)
+        steps[first[entries > 0]] = self.columns[first[entries > 0]]
+        kept = {name: getattr(self, name) for name in ("cells", "clusters", "sketch")}
+        wide = {"totals": self.totals, "entries": entries, "steps": steps, "values": self.values}
+        narrow = {name: _narrow(array) for name, array in {**wide, "weighted": self.weighted}.items()}
+        return {**kept, **narrow, "dissolved": np.array([self.dissolved])}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Tally:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Tally:
         """What `arrays` gave."""
-        fields = ("cells", "totals", "clusters", "rows", "columns", "values", "weighted", "sketch")
-        values: dict[str, Any] = {name: arrays[name] for name in fields}
-        return cls(**values, dissolved=bool(arrays["dissolved"][0]))
+        entries = arrays["entries"].astype(np.int64)
+        rows = np.repeat(np.arange(len(entries)), entries)
+        columns = np.cumsum(arrays["steps"], dtype=np.int64)
+        before = np.append(np.zeros(1, np.int64), columns)[np.cumsum(entries) - entries]
+        columns -= np.repeat(before, entries)
+        totals, values, weighted = (arrays[name].astype(np.int64) for name in ("totals", "values", "weighted"))
+        cells, clusters, sketch = (arrays[name] for name in ("cells", "clusters", "sketch"))
+        dissolved = bool(arrays["dissolved"][0])
+        return cls(cells, totals, clusters, rows, columns, values, weighted, sketch, dissolved)
+
+
+def _narrow(array: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
+    """Counts in the smallest unsigned integers that hold them."""
+    return array.astype(np.min_scalar_type(array.max(initial=0)))
 
 
 def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct cells, sorted, and the place of each one given among them."""
     span = int(cell.max(initial=-1)) + 1
-    if span > 16 * len(cell):
+    if span > min(16 * len(cell), 1 << 31):
         cells, place = np.unique(cell, return_inverse=True)
         return cells, place
     there = np.zeros(span, bool)  # many of all cells are there: no need to sort
     there[cell] = True
     cells = np.flatnonzero(there)
-    places = np.empty(span, np.int64)
-    places[cells] = np.arange(len(cells))
-    return cells, places[cell]
+    places = np.empty(span, np.int32)
+    places[cells] = np.arange(len(cells), dtype=np.int32)
+    return cells, places[cell].astype(np.int64)
+
+
+def _joined(array: NDArray[np.int64], blocks: Sequence[slice]) -> NDArray[np.int64]:
+    return np.concatenate([array[:0], *(array[block] for block in blocks)])
 
 
 def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

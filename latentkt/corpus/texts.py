@@ -7,7 +7,6 @@ from contextlib import closing
 
 from latentkt.corpus.documents import Skipped
 from latentkt.corpus.fields import choose_fields
-from latentkt.corpus.jsonl import iterate_lines
 from latentkt.corpus.readers import first_record, iterate_records
 from latentkt.corpus.shards import find_shards, open_shard
 
@@ -40,7 +39,7 @@ def read_texts(paths: Sequence[str], *, text_field: str | None = None) -> Iterat
     for shard in shards:
         if shard.format == "text":
             with open_shard(shard) as stream:
-                yield b"\n".join(line for _, line in iterate_lines(stream)).decode("utf-8", errors="replace")
+                yield b"".join(stream.pieces()).removesuffix(b"\n").decode("utf-8", errors="replace")
             continue
         with closing(iterate_records(shard, fields, Skipped())) as records:
             texts = (fields.text_of(each) for _, each, _ in records)

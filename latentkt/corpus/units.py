@@ -78,22 +78,20 @@ def pair_hits(buffer: Buffer, matches: Matches, layout: Layout) -> Iterator[Hits
 
 def add_cells(sums: Any, buffer: Buffer, matches: Matches, layout: Layout, rows: NDArray[np.int64]) -> None:
     """Add the same hits to a kernel's `CellSums`; `rows` is the row of the cluster of each document."""
-    name, document = matches.entry.astype(np.int64), matches.document
-    base = rows[document] * layout.size
-    one = np.ones(1, np.int64)
-    sums.add(base + name, one)
+    places = (matches.entry.astype(np.int64), matches.document, matches.first, matches.last)
+    name, document, first, last = map(np.ascontiguousarray, places)
+    sums.add(document, name, rows)
     n_keys, n_tasks = len(layout.keys), len(layout.tasks)
     for scope in layout.scopes:
         offset = layout.scope_offset(scope)
         size = layout.window(scope)
         if size is not None:
-            places = (document, matches.first, matches.last)
-            sums.add_windows(places, name, base, (n_keys, n_tasks, size, offset))
+            sums.add_windows(document, (first, last), name, rows, (n_keys, n_tasks, size, offset))
             continue
         unit = document if scope == "document" else _sentence_units(buffer, matches)
-        sums.add_units(unit, name, base, (n_keys, n_tasks, _single_offset(layout, scope), offset))
+        sums.add_units(document, unit, name, rows, (n_keys, n_tasks, _single_offset(layout, scope), offset))
     for hit_document, cell in pair_hits(buffer, matches, layout):
-        sums.add(rows[hit_document] * layout.size + cell, one)
+        sums.add(hit_document, cell, rows)
 
 
 def _single_offset(layout: Layout, scope: str) -> int:

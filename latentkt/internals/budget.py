@@ -19,6 +19,8 @@ _MB = 2**20
 _DEFAULT_MB = 600.0
 _CHUNK, _STACKED, _VOCABULARY = 0.3, 0.4, 0.3  # shares of the limit
 _LEAST_CHUNK, _LEAST_STACKED = 16, 256
+_PACK = 40  # a pack's tokens look at each other only to be masked: this many, and attention stays a small part
+_MOST_CHUNK = 768  # rows beyond which a matrix product of a small model gets no faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Budget:
         vocabulary_rows: Rows of logits.
     """
 
-    pack_tokens: int = 96
-    chunk_tokens: int = 512
+    pack_tokens: int = _PACK
+    chunk_tokens: int = _MOST_CHUNK
     stacked_tokens: int = 60_000
     vocabulary_rows: int = 256
 
@@ -62,9 +64,9 @@ class Budget:
             raise InputError(
                 "memory_mb is more than is free", expected=f"at most {free:.0f} MB", found=f"{memory_mb:g} MB"
             )
-        chunk = min(512, int(_CHUNK * memory_mb * _MB / chunk_bytes))
+        chunk = min(_MOST_CHUNK, int(_CHUNK * memory_mb * _MB / chunk_bytes))
         return cls(
-            pack_tokens=min(96, chunk),
+            pack_tokens=min(_PACK, chunk),
             chunk_tokens=chunk,
             stacked_tokens=int(_STACKED * memory_mb * _MB / stacked_bytes),
             vocabulary_rows=min(256, int(_VOCABULARY * memory_mb * _MB / row_bytes)),

@@ -68,6 +68,10 @@ class Replay:
         recording: The run.
         segments: Packed tokens of each segment, ascending; a segment sees the run before its first token.
         chunk_tokens: Rows of a matrix product inside a layer; bounds memory.
+
+    Attributes:
+        tokens: The packed tokens of all segments.
+        at_once: Variants that go through a layer together.
     """
 
     def __init__(
@@ -88,23 +92,17 @@ class Replay:
         self._keys = torch.cat([before.to(device), self.tokens])
         number = torch.repeat_interleave(torch.arange(len(segments)), lengths)
         self._sees = torch.cat([before[None] < starts[number][:, None], number[:, None] == number[None]], 1).to(device)
-        self._chunk = max(1, chunk_tokens // len(self.tokens))
+        self.at_once = max(1, chunk_tokens // len(self.tokens))
         self._masks: dict[int, Tensor] = {}
 
     def layer(
-        self,
-        index: int,
-        h: Float[Tensor, "variant token d_model"],
-        *,
-        out: Float[Tensor, "variant token d_model"] | None = None,
+        self, index: int, h: Float[Tensor, "variant token d_model"]
     ) -> Float[Tensor, "variant token d_model"]:
-        """Apply layer `index` to the tokens of every variant; `out` takes the result and may be `h` itself."""
+        """Apply layer `index` to the tokens of every variant."""
         call, before = self._recording.calls[index], self._before(index)
         every = torch.arange(len(self.tokens), device=h.device)
-        out = torch.empty_like(h) if out is None else out
-        for part, result in zip(h.split(self._chunk), out.split(self._chunk), strict=True):
-            result.copy_(self._call(index, part, call, every, _Prefix(*before)))
-        return out
+        parts = [self._call(index, part, call, every, _Prefix(*before)) for part in h.split(self.at_once)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def layer_at(
         self, index: int, h: Float[Tensor, "variant token d_model"], at: Int[Tensor, "reader"]
@@ -115,7 +113,7 @@ class Replay:
         call, before = self._recording.calls[index], self._before(index)
         every = torch.arange(len(self.tokens), device=h.device)
         parts = []
-        for part in h.split(self._chunk):
+        for part in h.split(self.at_once):
             prefix = _Prefix(*before, stop=True)
             try:
                 self._call(index, part, call, every, prefix)

@@ -132,44 +132,48 @@ def _climb_pack(
     )
     last = handle.n_layers
     order: list[list[Variant | None]] = [[] for _ in pack]
-    joining = {layer: _n_joining(pack, layer) for layer in range(last + 1)}
-    stairs = base.resid.new_empty(sum(joining.values()), len(replay.tokens), handle.d_model)
-    height = 0
-    read = stairs[:0, at]
-    for layer, rows in joining.items():
-        _join(base, pack, offsets, replay.tokens, layer, order, stairs[height : height + rows])
-        height += rows
+    stairs: list[Tensor] = []
+    read = base.resid.new_empty(0, len(at), handle.d_model)
+    for layer in range(last + 1):
+        steps = _joined(base, pack, offsets, replay.tokens, layer, order)
         if layer == last:
-            read = torch.cat([read, stairs[height - rows : height, at]])
-        elif layer + 1 == last and height:
-            read = replay.layer_at(layer, stairs[:height], at)
-        elif height:
-            replay.layer(layer, stairs[:height], out=stairs[:height])
+            read = torch.cat([read, steps[:, at]])
+        else:
+            _heap(stairs, steps, replay.at_once)
+            if layer + 1 < last:
+                for number, part in enumerate(stairs):  # one by one: what went in is let go
+                    stairs[number] = replay.layer(layer, part)
+            elif stairs:
+                read = torch.cat([replay.layer_at(layer, part, at) for part in stairs])
     return _read(handle, base, pack, order, read, scorer)
 
 
-def _n_joining(pack: list[_Segment], layer: int) -> int:
-    return max(len(segment.variants.get(layer, ())) for segment in pack)
+def _heap(stairs: list[Tensor], steps: Float[Tensor, "variant token d_model"], at_once: int) -> None:
+    """Put new steps on the staircase, in parts of `at_once` rows; a part that is full is not copied again."""
+    room = at_once - len(stairs[-1]) if stairs else 0
+    if room:
+        stairs[-1] = torch.cat([stairs[-1], steps[:room]])
+    stairs.extend(part for part in steps[room:].split(at_once) if len(part))
 
 
-def _join(
+def _joined(
     base: Recording,
     pack: list[_Segment],
     offsets: list[int],
     tokens: Tensor,
     layer: int,
     order: list[list[Variant | None]],
-    block: Float[Tensor, "variant token d_model"],
-) -> None:
-    """Fill the rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
-    rows = len(block)
-    block[:] = base.resid[layer, tokens]
+) -> Float[Tensor, "variant token d_model"]:
+    """The rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
+    rows = max(len(segment.variants.get(layer, ())) for segment in pack)
+    block = base.resid[layer, tokens].repeat(rows, 1, 1)
     for segment, offset, seen in zip(pack, offsets, order, strict=False):
         start = int(segment.tokens[0])
         here = segment.variants.get(layer, [])
         for row, variant in enumerate(here):
             block[row, [offset + token - start for token in variant.tokens]] = variant.vectors.to(block)
         seen.extend([*here, *[None] * (rows - len(here))])
+    return block
 
 
 def _read(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latentkt.errors import DataError
 from latentkt.phantom.concepts import EXISTENCE, KINDS, METHODS
 from latentkt.phantom.prompts import PROPERTIES
-from latentkt.phantom.rows import read_rows, row_line, write_rows
+from latentkt.results import json_line, read_json_lines, write_json_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ _NEEDED = ("prompt_id", "concept_id", "concept", "concept_kind", "property", "qu
 
 def answer_line(answer: Answer) -> str:
     """An answer as one line of JSON, with its line feed."""
-    return row_line(asdict(answer))
+    return json_line(asdict(answer))
 
 
 def write_answers(answers: Iterable[Answer], path: str | Path) -> None:
@@ -129,7 +129,7 @@ def write_answers(answers: Iterable[Answer], path: str | Path) -> None:
     """
     answers = list(answers)
     check_unique(answers, "the answers to be written")
-    write_rows((asdict(answer) for answer in answers), path)
+    write_json_lines((asdict(answer) for answer in answers), path)
 
 
 def read_answers(*paths: str | Path) -> list[Answer]:
@@ -140,7 +140,7 @@ def read_answers(*paths: str | Path) -> list[Answer]:
         DataError: A line is no answer, a value is not what its field holds, or one question stands twice for a setting
             and judge; the message names file, line and question.
     """
-    answers = [answer for path in paths for answer in read_rows(path, _parsed)]
+    answers = [answer for path in paths for answer in read_json_lines(path, _parsed)]
     check_unique(answers, " and ".join(map(str, paths)))
     return answers
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from latentkt.errors import DataError
-from latentkt.phantom.rows import read_rows, write_rows
+from latentkt.results import read_json_lines, write_json_lines
 
 __all__ = ["EXISTENCE", "KINDS", "METHODS", "Concept", "concept_id", "load_concepts", "save_concepts"]
 
@@ -99,7 +99,7 @@ def save_concepts(concepts: Iterable[Concept], path: str | Path) -> int:
     Raises:
         RunError: The disk is full or the folder cannot be written to.
     """
-    return write_rows((concept.to_dict() for concept in concepts), path)
+    return write_json_lines((concept.to_dict() for concept in concepts), path)
 
 
 def load_concepts(path: str | Path) -> list[Concept]:
@@ -121,7 +121,7 @@ def load_concepts(path: str | Path) -> list[Concept]:
         seen[concept.id] = where
         return concept
 
-    concepts = list(read_rows(path, parse))
+    concepts = list(read_json_lines(path, parse))
     if not concepts:
         raise DataError(f"{path} holds no concepts", expected="at least one row with concept and kind")
     return concepts

@@ -12,7 +12,7 @@ from typing import Any
 
 from latentkt.errors import DataError, InputError
 from latentkt.phantom.concepts import Concept
-from latentkt.phantom.rows import read_rows, write_rows
+from latentkt.results import read_json_lines, write_json_lines
 
 __all__ = [
     "BASIC",
@@ -265,7 +265,7 @@ def save_prompts(prompts: Iterable[Prompt], path: str | Path) -> int:
     Raises:
         RunError: The disk is full or the folder cannot be written to.
     """
-    return write_rows((prompt.to_dict() for prompt in prompts), path)
+    return write_json_lines((prompt.to_dict() for prompt in prompts), path)
 
 
 def load_prompts(path: str | Path) -> list[Prompt]:
@@ -286,4 +286,4 @@ def load_prompts(path: str | Path) -> list[Prompt]:
             raise DataError(f"{where}: the span misses the concept", expected=prompt.concept, found=prompt.text[:80])
         return prompt
 
-    return list(read_rows(path, parse))
+    return list(read_json_lines(path, parse))

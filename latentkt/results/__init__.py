@@ -12,6 +12,7 @@ from latentkt import lazy
 
 if TYPE_CHECKING:
     from latentkt.results.files import atomic_write
+    from latentkt.results.json_lines import json_line, read_json_lines, write_json_lines
     from latentkt.results.outputs import jsonl_output
     from latentkt.results.reader import Run, load_run
     from latentkt.results.session import create_run, refuse_existing
@@ -23,10 +24,13 @@ __all__ = [
     "RunWriter",
     "atomic_write",
     "create_run",
+    "json_line",
     "jsonl_output",
     "library_versions",
     "load_run",
+    "read_json_lines",
     "refuse_existing",
+    "write_json_lines",
 ]
 
 _HOME = {
@@ -34,10 +38,13 @@ _HOME = {
     "RunWriter": "writer",
     "atomic_write": "files",
     "create_run": "session",
+    "json_line": "json_lines",
     "jsonl_output": "outputs",
     "library_versions": "versions",
     "load_run": "reader",
+    "read_json_lines": "json_lines",
     "refuse_existing": "session",
+    "write_json_lines": "json_lines",
 }
 
 

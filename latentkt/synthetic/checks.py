@@ -110,7 +110,7 @@ def expect(
         at_most: Upper bound.
         cluster: Name of a cluster, or "all".
         pairing: "same" or "opposed".
-        pairs: "unseen" or "seen".
+        pairs: "unseen" or "seen", and with `pairing="same"` also "all".
     """
     row = _figure(run, statistic, cluster=cluster, pairing=pairing, pairs=pairs)
     return Check(name, float(row["value"]), (float(row["low"]), float(row["high"])), at_least, at_most)
@@ -173,4 +173,5 @@ def _uninformative(run: Run) -> list[Check]:
 
 
 def _long(run: Run) -> list[Check]:
-    return [expect(run, "same-polarity slope, held out", "slope", 0.95, 1.15, cluster="all", pairing="same")]
+    same = {"cluster": "all", "pairing": "same"}
+    return [expect(run, "same-polarity slope, all pairs", "slope", 0.95, 1.15, pairs="all", **same)]

@@ -52,7 +52,8 @@ def fit_table(items: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row a figure: seed ("pooled" or the number), relation ("both" or its name), cluster, pairing, pairs
-        ("unseen": never the options of one document; "seen"), statistic, value, low, high, n.
+        ("unseen": never the options of one document; "seen"; for equal polarity, where the exact predictor follows one
+        law on either, also "all"), statistic, value, low, high, n.
     """
     import pandas as pd
 
@@ -60,9 +61,8 @@ def fit_table(items: pd.DataFrame) -> pd.DataFrame:
     for seed, by_seed in _with_all(items, "seed", "pooled"):
         for relation, by_relation in _with_all(by_seed, "relation", "both"):
             for cluster, by_cluster in _with_all(by_relation, "cluster", "all"):
-                for (pairing, unseen), part in by_cluster.groupby(["pairing", "unseen"], sort=True):
-                    place = {"seed": seed, "relation": relation, "cluster": cluster, "pairing": pairing,
-                             "pairs": "unseen" if unseen else "seen"}  # fmt: skip
+                for pairing, pairs, part in _by_pairs(by_cluster):
+                    place = {"seed": seed, "relation": relation, "cluster": cluster, "pairing": pairing, "pairs": pairs}
                     rows += [{**place, "statistic": name, **_row(found)} for name, found in _statistics(part).items()]
     return pd.DataFrame(rows)
 
@@ -71,6 +71,14 @@ def _with_all(table: pd.DataFrame, column: str, name: str) -> Iterator[tuple[str
     yield name, table
     for value, part in table.groupby(column, sort=True):
         yield str(value), part
+
+
+def _by_pairs(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    for pairing, by_pairing in table.groupby("pairing", sort=True):
+        for unseen, part in by_pairing.groupby("unseen", sort=True):
+            yield str(pairing), "unseen" if unseen else "seen", part
+        if pairing == "same":
+            yield str(pairing), "all", by_pairing
 
 
 def _row(found: Estimate) -> dict[str, float | int]:

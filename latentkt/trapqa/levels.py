@@ -13,14 +13,14 @@ control, is left out and listed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from latentkt.errors import DataError, InputError, LatentKTError
+from latentkt.errors import DataError, LatentKTError
+from latentkt.results import read_json_lines
 from latentkt.trapqa.authoring import mark_item
 from latentkt.trapqa.items import ItemSet, TrapItem
 
@@ -84,18 +84,14 @@ def import_levels(path: str | Path, *, source: str = "") -> LevelImport:
         >>> found.items.items[1].text
         'My car is dirty. The car wash is 50 meters away. Should I {option_a} or {option_b}?'
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"no file {path}", expected="questions at several levels, one a line", fix="check the path")
     items: list[TrapItem] = []
     skipped: list[dict[str, str]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if line.strip():
-            for level, made in _question(_record(line, f"{path}, line {number}"), source):
-                if isinstance(made, TrapItem):
-                    items.append(made)
-                else:
-                    skipped.append({"question": json.loads(line)["id"], "level": level, "reason": made})
+    for record in read_json_lines(path, _checked):
+        for level, made in _question(record, source):
+            if isinstance(made, TrapItem):
+                items.append(made)
+            else:
+                skipped.append({"question": record["id"], "level": level, "reason": made})
     if not items:
         raise DataError(
             f"no item comes of {path}", expected="texts that end by offering two options", found=skipped[:2]
@@ -103,9 +99,8 @@ def import_levels(path: str | Path, *, source: str = "") -> LevelImport:
     return LevelImport(ItemSet(items=tuple(items)), tuple(skipped))
 
 
-def _record(line: str, where: str) -> dict[str, Any]:
+def _checked(record: dict[str, Any], where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
         levels, control = dict(record["levels"]), record["control"]
         texts = [record["id"], record["domain"], record["correct"], control["question"], control["correct"]]
         whole = all(isinstance(text, str) for text in [*texts, *levels.values()]) and levels
@@ -117,7 +112,7 @@ def _record(line: str, where: str) -> dict[str, Any]:
             expected="id, domain, correct, levels {L0 to L3: text} and control {question, correct}",
             found=f"{type(error).__name__}: {error}",
         ) from error
-    return dict(record)
+    return record
 
 
 def _question(record: Mapping[str, Any], source: str) -> Iterator[tuple[str, TrapItem | str]]:

@@ -142,4 +142,5 @@ def test_blocks_hold_whole_lines(raw, size):
     assert b"".join(blocks) == raw + (b"\n" if raw and not raw.endswith(b"\n") else b"")
     assert all(block.endswith(b"\n") for block in blocks)
     rows = raw.split(b"\n")
-    assert list(iterate_lines(io.BytesIO(raw))) == list(enumerate(rows if rows[-1] else rows[:-1], start=1))
+    lines = [(number, bytes(line)) for number, line in iterate_lines(io.BytesIO(raw))]
+    assert lines == list(enumerate(rows if rows[-1] else rows[:-1], start=1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from latentkt.corpus import count_phrases
 from latentkt.corpus.documents import make_buffer
-from latentkt.corpus.kernel import open_kernel, plain
+from latentkt.corpus.kernel import open_kernel, plain, table
 from latentkt.corpus.kernel.table import build_table
 from latentkt.corpus.matching import Matching
 from latentkt.errors import InputError, MissingExtraError, RunError
@@ -81,8 +81,8 @@ def test_tables_are_the_same_for_both_kernels():
 
 
 def test_every_yes_is_checked_against_the_text(monkeypatch):
-    monkeypatch.setattr(plain, "phrase_keys", lambda words, last, length: np.full(len(last), 5, np.uint64))
-    monkeypatch.setattr("latentkt.corpus.kernel.table.phrase_keys", plain.phrase_keys)
+    for module in (plain, table):
+        monkeypatch.setattr(module, "finish", lambda value: np.full(len(value), 5, np.uint64))
     with pytest.raises(RunError, match="matched other text"):
         count_phrases(["ab cd"], texts=["xy cd"], kernel="numpy")
 

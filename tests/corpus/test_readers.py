@@ -9,13 +9,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from latentkt.corpus import Patterns
+from latentkt.corpus.documents import make_buffer
 from latentkt.corpus.fields import Fields, choose_fields
 from latentkt.corpus.jsonl import parse_line
+from latentkt.corpus.kernel import open_kernel
 from latentkt.corpus.local import count_corpus
+from latentkt.corpus.matching import Matching
 from latentkt.corpus.shards import find_shards
 from latentkt.errors import DataError, InputError
+from tests.corpus import trouble
 
 TEXTS = [
     "Darwin on evolution",
@@ -171,3 +177,16 @@ def test_nothing_matched_and_twice(tmp_path):
     for paths, message in (([tmp_path / "*.jsonl"], "no files"), ([tmp_path / "a.txt"] * 2, "named twice")):
         with pytest.raises(InputError, match=message):
             _counts(paths, tmp_path / "out")
+
+
+@pytest.mark.parametrize("matching", [Matching(), Matching(normalize="nfkc"), Matching(case="full", punctuation="plain")])
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(st.one_of(trouble.documents(), st.text(max_size=30)), max_size=4), piece=st.integers(1, 12))
+def test_documents_are_prepared_alike_in_pieces(matching, texts, piece):
+    texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("latentkt.corpus.documents._PIECE", piece)
+        buffer = make_buffer(texts, matching, open_kernel("numpy"))
+    prepared = [buffer.document(index).decode("utf-8") for index in range(len(texts))]
+    assert prepared == [matching.prepare(text) for text in texts]
+    assert buffer.size == buffer.starts[-1] and not buffer.data[buffer.size :].any()

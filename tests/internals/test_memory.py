@@ -19,6 +19,7 @@ from latentkt.internals import (
     train_tuned_lens,
 )
 from latentkt.internals.budget import Budget
+from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
 from latentkt.internals.metrics import scorer_of
 from latentkt.internals.paths import Node
@@ -59,30 +60,52 @@ def test_the_limit_sizes_the_batches(site):
     assert most[0] <= max(small._budget.chunk_tokens, n) < most[1]
 
 
+def test_the_staircase_takes_no_row_along_that_is_nobodys(monkeypatch):
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    scorer = scorer_of(pair, pair.base.ids, "first_token")
+    values, taken = torch.zeros(1, handle.d_model), {}
+
+    def count(self, index, h, *rest):
+        taken[index] = taken.get(index, 0) + h.shape[0] * h.shape[1]
+        return call(self, index, h, *rest)
+
+    call = Replay._call
+    monkeypatch.setattr(Replay, "_call", count)
+    early, late = len(pair.base.ids) - 4, len(pair.base.ids) - 2
+    cells = [Patch("resid_pre", 0, (early,), values), *(Patch("resid_pre", 1, (p,), values) for p in (early, late))]
+    engine_of(handle).sweep(scorer, [(cell,) for cell in cells])
+    n = len(scorer.branches.row)
+    assert taken[0] == n - early and taken[1] == 2 * (n - early) + (n - late)
+    readers = len(scorer.branches.readers)
+    assert n - late < 2 * readers <= n - early  # the last layer: keys and values of all, then only what is read
+    assert taken[2] == taken[1] + 2 * readers  # but the short suffix whole
+
+
 def test_the_limit_bounds_the_staircase_and_the_vocabulary(monkeypatch):
     handle = tiny_handle("llama")
     pair = tiny_pair(handle)
     stairs, rows = [], []
-    layer, unembed = Replay.layer, type(handle.arch).unembed
+    call, unembed = Replay._call, type(handle.arch).unembed
     monkeypatch.setattr(
-        Replay, "layer", lambda self, n, h, **kw: stairs.append(h.shape[0] * h.shape[1]) or layer(self, n, h, **kw)
+        Replay, "_call", lambda self, n, h, *rest: stairs.append(h.shape[0] * h.shape[1]) or call(self, n, h, *rest)
     )
     monkeypatch.setattr(
         type(handle.arch), "unembed", lambda self, x: rows.append(x.numel() // x.shape[-1]) or unembed(self, x)
     )
-    most = []
-    for budget in (Budget(stacked_tokens=60, vocabulary_rows=4), Budget()):
+    most, whole = [], len(scorer_of(pair, pair.base.ids).branches.row)  # the longest suffix, once
+    for budget in (Budget(stacked_tokens=whole, vocabulary_rows=4), Budget()):
         engine = engine_of(handle)
         engine._budget = budget
         stairs.clear(), rows.clear()
         patch_positions(engine, [pair], skip_unchanged=False, check=False)
         most.append((max(stairs), max(rows)))
     readers = len(scorer_of(pair, pair.base.ids).branches.readers)
-    assert most[0][0] <= 60 < most[1][0] and most[0][1] <= max(4, readers) < most[1][1]
+    assert most[0][0] <= whole < most[1][0] and most[0][1] <= max(4, readers) < most[1][1]
     limits = [Budget.of(handle, memory_mb) for memory_mb in (0.3, 3, 30)]
     assert limits[0].stacked_tokens < limits[1].stacked_tokens < limits[2].stacked_tokens
     assert limits[0].vocabulary_rows < limits[1].vocabulary_rows == limits[2].vocabulary_rows == 256
-    assert limits[0].chunk_tokens < limits[1].chunk_tokens <= limits[2].chunk_tokens == 512
+    assert limits[0].chunk_tokens < limits[1].chunk_tokens <= limits[2].chunk_tokens == 768
 
 
 @pytest.mark.parametrize("memory_mb", [0.01, 0.0, float("nan"), 1e9])

@@ -13,7 +13,7 @@ from latentkt.cli import main
 from latentkt.errors import DataError, RunError
 from latentkt.report import build
 from latentkt.report.page import render
-from latentkt.report.sections import SECTIONS, answers, lens, modules, patching, position, probes
+from latentkt.report.sections import SECTIONS, answers, lens, modules, patching, position, probes, steering
 from latentkt.report.wording import effect, share
 from latentkt.results import create_run, load_run
 from latentkt.stats import Interval
@@ -147,6 +147,14 @@ def test_steering_verdicts_and_levels_are_put_into_words(run, undrawn):
     assert "of 28 items: 10 solved, 18 shortcut followed, 0 undecided" in text.lower()
     assert "Of 2 items whose constraint could be measured: 0 unread, 1 read but outweighed, 1 read and decisive" in text
     assert "The effect of the constraint (item − control): change a level +0.10" in text
+
+
+def test_steering_without_random_directions_says_so(tmp_path, undrawn):
+    own = result_tables.steer()
+    run = load_run(result_tables.write_run(tmp_path / "run", steer=own[own["control"] == ""].reset_index(drop=True)))
+    findings = [finding for finding in steering.section(run).findings if "add" in finding.text]
+    assert findings
+    assert all(each.found is None and "no random direction was run" in each.text for each in findings)
 
 
 def test_few_families_are_described_and_not_tested(tmp_path, undrawn):

@@ -53,11 +53,24 @@ def test_the_law_comes_out(tables):
         assert _fit(fits, "slope", cluster="all", pairing="same", pairs=pairs) == pytest.approx(1)
         assert _fit(fits, "slope_probability", cluster="all", pairing="same", pairs=pairs) == pytest.approx(1)
         assert _fit(fits, "lambda", cluster="cooccurring", pairing="opposed", pairs=pairs) == pytest.approx(LAMBDA)
+    assert _fit(fits, "slope", cluster="all", pairing="same", pairs="all") == pytest.approx(1)
     assert _fit(fits, "r2", cluster="all", pairing="same") == pytest.approx(1)
     assert _fit(fits, "own_relation", cluster="independent", pairing="opposed") == pytest.approx(1)
     assert _fit(fits, "other_relation", cluster="independent", pairing="opposed") == pytest.approx(0, abs=1e-9)
     assert _fit(fits, "residual_sd", cluster="all", pairing="same") == pytest.approx(0, abs=1e-6)
     assert _fit(fits, "order_bias", cluster="all", pairing="same") == pytest.approx(0, abs=1e-9)
+
+
+def test_all_pairs_are_fitted_together_where_one_law_holds(tables):
+    """Noise of opposite sign in seen and unseen pairs: the fit of all is neither one's, and is least squares."""
+    items = tables["items"].copy()
+    items["dominance"] += np.where(items["unseen"], 0.3, -0.1) * items["log_prior_ratio"]
+    fits = fit_table(items)
+    same = items[items["pairing"] == "same"]
+    expected = np.polyfit(same["log_prior_ratio"], same["dominance"], 1)[0]
+    assert _fit(fits, "slope", cluster="all", pairing="same", pairs="all") == pytest.approx(expected)
+    assert _fit(fits, "slope", cluster="all", pairing="same", pairs="seen") < expected
+    assert set(fits[fits["pairs"] == "all"]["pairing"]) == {"same"}
 
 
 def test_the_constraint_patch_is_twice_the_evidence(tables):

@@ -78,7 +78,7 @@ def test_what_gives_no_item_is_listed_with_the_reason(tmp_path, text, reason):
 
 
 def test_bad_files_are_refused(tmp_path):
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="cannot read"):
         import_levels(tmp_path / "nowhere.jsonl")
     for bad in (
         {"id": "x"},

@@ -78,7 +78,7 @@ def test_answers_are_named_or_placed_among_the_options(row, answers, tmp_path):
         ([{"id": "q", "question": "Who?", "options": ["A", "B"], "answer": "C"}], "not among the options"),
         ([{**NAMES, "prompt": "Who is it?"}], "does not show both answers"),
         ([{"id": "q", "question": "Who?", "answer": "A"}], "no field for 'shortcut'"),
-        ([[1]], "no row"),
+        ([[1]], "not an object"),
     ],
 )
 def test_wrong_rows_are_refused_by_line(rows, words, tmp_path):

@@ -80,15 +80,19 @@ def _rotate(value: int, by: int) -> int:
 
 def word_hash(raw: bytes, tables: CharacterTables, fold_bits: int) -> int:
     """Hash of one word from its bytes: the definition; the kernels take shortcuts for short ASCII words."""
+    bit = fold_bits & 0x20
+    if raw.isascii():
+        return _pieces_hash(bytes(byte | bit for byte in raw))
     folded = bytearray()
     for char in raw.decode("utf-8"):
-        if ord(char) < 128:
-            folded.append(ord(char) | (fold_bits & 0x20))
-            continue
         code = int(tables.folds[ord(char)])
         codes = [code] if code < 0x110000 else [int(part) for part in tables.expansions[code - 0x110000] if part]
         for part in codes:
-            folded += bytes([part | (fold_bits & 0x20)]) if part < 128 else chr(part).encode("utf-8")
+            folded += bytes([part | bit]) if part < 128 else chr(part).encode("utf-8")
+    return _pieces_hash(folded)
+
+
+def _pieces_hash(folded: bytes | bytearray) -> int:
     pieces = [int.from_bytes(folded[at : at + 8], "little") for at in range(0, len(folded), 8)]
     pieces += [0] * (2 - len(pieces))
     value = (pieces[0] * FIRST + pieces[1] * SECOND) & _U64

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel.hashing import (
+    BASE,
     FIRST,
     PAD,
     SECOND,
@@ -16,7 +17,7 @@ from latentkt.corpus.kernel.hashing import (
     piece_masks,
     word_hash,
 )
-from latentkt.corpus.kernel.table import Events, PhraseTable, Words, phrase_keys
+from latentkt.corpus.kernel.table import Events, PhraseTable, Words, finish
 from latentkt.corpus.matching import CARE, SPACE, WORD, CharacterTables
 
 __all__ = ["PhraseCounter", "careful", "find", "tokenise"]  # no CellSums: `units` counts with NumPy
@@ -25,6 +26,7 @@ _HIGH = np.uint64(0x8080808080808080)
 _MASKS = piece_masks()
 _FIRST_MASK, _SECOND_MASK = np.ascontiguousarray(_MASKS.T)
 _PIECE = 1 << 18
+_NONE, _NO_SLOTS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 
 
 def _code_points(buffer: Buffer) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
@@ -47,15 +49,15 @@ def careful(buffer: Buffer, tables: CharacterTables) -> NDArray[np.int64]:
 
 
 def _byte_classes(buffer: Buffer, tables: CharacterTables) -> NDArray[np.uint8]:
-    """Class of the character that each byte belongs to, one byte of slack on either side."""
+    """Class of the character that each byte belongs to, `WORD`, `SPACE` or 0; a byte of slack on either side."""
     data = buffer.data[: buffer.size]
-    table = tables.classes[:256].copy()
+    table = tables.classes[:256] & (WORD | SPACE)
     table[128:] = 0
     classes = np.zeros(buffer.size + 2, np.uint8)
-    np.take(table, data, out=classes[1:-1])
+    classes[1:-1] = np.frombuffer(data.tobytes().translate(table.tobytes()), np.uint8)
     if data.size and data.max() >= 128:
         leads, width, code = _code_points(buffer)
-        kind = tables.classes[code]
+        kind = tables.classes[code] & (WORD | SPACE)
         for step in range(4):
             deep = width > step
             classes[leads[deep] + step + 1] = kind[deep]
@@ -63,29 +65,34 @@ def _byte_classes(buffer: Buffer, tables: CharacterTables) -> NDArray[np.uint8]:
 
 
 def _hashes(
-    buffer: Buffer, start: NDArray[np.int64], end: NDArray[np.int64], tables: CharacterTables, fold_bits: int
+    buffer: Buffer,
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    tables: CharacterTables,
+    fold_bits: int,
+    known: dict[bytes, int],
 ) -> NDArray[np.uint64]:
-    loads = np.ndarray((buffer.size + PAD - 8,), "<u8", buffer.data, strides=(1,))
+    """Hashes of words; those of the long ones and of those beyond ASCII are added to `known`."""
+    data = buffer.data[: buffer.size + PAD]
+    folded = data | np.uint8(fold_bits & 0xFF)
+    loads = np.ndarray((len(folded) - 8,), "<u8", folded, strides=(1,))
     length = end - start
-    short = np.minimum(length, 16)
-    first_mask, second_mask = _FIRST_MASK[short], _SECOND_MASK[short]
-    first, second = loads[start], loads[start + 8]
-    first &= first_mask
-    second &= second_mask
-    slow = np.flatnonzero(((first | second) & _HIGH).astype(bool) | (length > 16))
-    first |= np.uint64(fold_bits) & first_mask
-    second |= np.uint64(fold_bits) & second_mask
-    first *= np.uint64(FIRST)
-    second *= np.uint64(SECOND)
-    first += second
-    known: dict[bytes, int] = {}
-    data = buffer.data
-    for index in slow.tolist():
+    hashes = loads[start]
+    hashes &= _FIRST_MASK.take(length, mode="clip")
+    slow = [np.flatnonzero(hashes & _HIGH)]
+    hashes *= np.uint64(FIRST)
+    long = np.flatnonzero(length > 8)
+    length = length.take(long)
+    second = loads[start.take(long) + 8]
+    second &= _SECOND_MASK.take(length, mode="clip")
+    slow.append(long[(length > 16) | (second & _HIGH).astype(bool)])
+    hashes[long] += second * np.uint64(SECOND)
+    for index in itertools.chain.from_iterable(rows.tolist() for rows in slow):
         raw = data[start[index] : end[index]].tobytes()
         if raw not in known:
             known[raw] = word_hash(raw, tables, fold_bits)
-        first[index] = known[raw]
-    return first
+        hashes[index] = known[raw]
+    return hashes
 
 
 def _gaps(
@@ -106,56 +113,62 @@ def _gaps(
     return hashes, joined
 
 
-def tokenise(buffer: Buffer, tables: CharacterTables, *, fold_bits: int, gaps: bool) -> Words:
-    """Words of a buffer with their hashes; with `gaps`, those of the gaps too (else only white space joins words)."""
+def tokenise(
+    buffer: Buffer, tables: CharacterTables, *, fold_bits: int, gaps: bool, known: dict[bytes, int] | None = None
+) -> Words:
+    """Words of a buffer with their hashes; with `gaps`, those of the gaps too (else only white space joins words).
+
+    `known` keeps the hashes of unusual words from buffer to buffer.
+    """
     classes = _byte_classes(buffer, tables)
-    word = (classes & WORD).astype(bool)
-    edges = np.flatnonzero(word[1:] != word[:-1])
-    start, end = edges[::2], edges[1::2]
-    other = np.flatnonzero((classes[1:-1] & (WORD | SPACE)) == 0)
-    joined = np.ones(len(start) + 1, bool)
-    joined[np.searchsorted(start, other)] = False
-    joined = joined[:-1]
-    joined[:1] = False
+    bounds = np.flatnonzero(classes[1:] != classes[:-1])  # where runs of one class begin
+    kinds = classes[1:].take(bounds)
+    rows = np.flatnonzero(kinds == WORD)
+    start, end = bounds.take(rows), bounds.take(rows + 1)
+    joined = np.zeros(len(rows), bool)
+    joined[1:] = (kinds.take(rows[1:] - 1) == SPACE) & (rows[1:] - rows[:-1] == 2)
     gap = np.zeros(len(start), np.uint64)
     if gaps:
         odd = np.flatnonzero(~joined)
         gap[odd], joined[odd] = _gaps(buffer, start, end, odd, tables)
-    return Words(start, end, _hashes(buffer, start, end, tables, fold_bits), gap, joined)
+    return Words(
+        start, end, _hashes(buffer, start, end, tables, fold_bits, {} if known is None else known), gap, joined
+    )
 
 
-def _runs(joined: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many words up to each one are joined without a break."""
-    index = np.arange(len(joined))
-    return index - np.maximum.accumulate(np.where(joined, 0, index)) + 1
+def _index(value: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Small unsigned numbers as NumPy indexes with them: without a copy."""
+    return value.view(np.int64)
 
 
-def _lookup(keys: NDArray[np.uint64], table: PhraseTable) -> NDArray[np.int32]:
-    """Slot of each key, -1 where it is no phrase."""
-    found = np.full(len(keys), -1, np.int32)
+def _lookup(keys: NDArray[np.uint64], table: PhraseTable) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Rows of the keys that are phrases, and their slots."""
     bit = keys >> np.uint64(table.bloom_shift)
-    maybe = (table.bloom[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
-    left = np.flatnonzero(maybe)
-    place = (keys[left] >> np.uint64(table.home_shift)).astype(np.int64)
+    maybe = table.bloom.take(_index(bit >> np.uint64(6))) >> (bit & np.uint64(63))
+    left = np.flatnonzero(maybe & np.uint64(1))
+    wanted = keys.take(left)
+    place = _index(wanted >> np.uint64(table.home_shift))
+    rows, places = [], []
     while len(left):
-        there = table.keys[place]
-        hit = there == keys[left]
-        found[left[hit]] = table.slots[place[hit]]
-        onward = ~hit & (there != 0)
-        left, place = left[onward], place[onward] + 1
-    return found
+        there = table.keys.take(place)
+        hit = there == wanted
+        rows.append(left[hit])
+        places.append(place[hit])
+        onward = np.flatnonzero(~hit & (there != 0))
+        left, wanted, place = left.take(onward), wanted.take(onward), place.take(onward) + 1
+    return np.concatenate([_NONE, *rows]), table.slots.take(np.concatenate([_NONE, *places]))
 
 
 def find(buffer: Buffer, table: PhraseTable) -> Events:
     """All phrases of the table in a buffer, by last word, shorter first."""
-    parts, words = [], 0
+    parts, words, known = [], 0, dict[bytes, int]()
     for low, high in _pieces(buffer.starts):
         origin = int(buffer.starts[low])
         size = int(buffer.starts[high]) - origin
         data = buffer.data[origin : origin + size + PAD]
         if len(data) < size + PAD:
             data = np.concatenate([data, np.zeros(PAD, np.uint8)])
-        events = _find_piece(Buffer(data, size, buffer.starts[low : high + 1] - origin), table)
+        events = _find_piece(Buffer(data, size, buffer.starts[low : high + 1] - origin), table, known)
         parts.append(
             (
                 events.slot, events.document + low, events.first + words, events.last + words,
@@ -169,7 +182,7 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
     return Events(slot, document, first, last, start, end, np.append(word_starts, words))
 
 
-_NO_EVENTS = (np.zeros(0, np.int32), *(np.zeros(0, np.int64) for _ in range(6)))
+_NO_EVENTS = (_NO_SLOTS, *(_NONE for _ in range(6)))
 
 
 def _pieces(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -179,31 +192,42 @@ def _pieces(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(low, high) for low, high in itertools.pairwise(bounds) if high > low]
 
 
-def _find_piece(buffer: Buffer, table: PhraseTable) -> Events:
-    words = tokenise(buffer, table.characters, fold_bits=table.fold_bits, gaps=table.gaps)
-    lengths = table.last[words.hash >> np.uint64(table.last_shift)]
+def _candidates(words: Words, pairs: NDArray[np.uint64], table: PhraseTable) -> NDArray[np.uint8]:
+    """For each word, the lengths of the phrases that may end with it, as bits."""
+    allowed = np.ones(len(pairs), np.uint8)
+    joins = -words.joined.view(np.uint8)
+    for _ in range(table.max_words - 1):
+        allowed[1:] = ((allowed[:-1] << 1) & joins[1:]) | 1
+    allowed &= table.last.take(_index(words.hash >> np.uint64(table.last_shift)))
+    allowed &= table.pair.take(_index(finish(pairs) >> np.uint64(table.pair_shift))) | 1
+    return allowed
+
+
+def _find_piece(buffer: Buffer, table: PhraseTable, known: dict[bytes, int]) -> Events:
+    words = tokenise(buffer, table.characters, fold_bits=table.fold_bits, gaps=table.gaps, known=known)
+    added = words.hash + words.gap if table.gaps else words.hash
+    pairs = np.zeros_like(added)
+    pairs[1:] = words.hash[:-1] * np.uint64(BASE) + added[1:]
+    lengths = _candidates(words, pairs, table)
     candidates = np.flatnonzero(lengths)
-    lengths = lengths[candidates]
-    runs = _runs(words.joined)[candidates]
-    several = np.flatnonzero((lengths > 1) & (runs > 1))
-    pairs = phrase_keys(words, candidates[several], 2)
-    allowed = np.ones(len(candidates), np.uint8)
-    allowed[several] |= table.pair[pairs >> np.uint64(table.pair_shift)]
-    lengths &= allowed
-    lasts, slots, counts = [], [], []
+    lengths = lengths.take(candidates)
+    lasts, keys = [], []
     for length in range(1, table.max_words + 1):
-        chosen = candidates[((lengths >> (length - 1)) & 1).astype(bool) & (runs >= length)]
-        slot = _lookup(phrase_keys(words, chosen, length), table)
-        hits = np.flatnonzero(slot >= 0)
-        lasts.append(chosen[hits])
-        slots.append(slot[hits])
-        counts.append(np.full(len(hits), length, np.int64))
-    last, slot, count = np.concatenate(lasts), np.concatenate(slots), np.concatenate(counts)
-    order = np.argsort(last * (table.max_words + 1) + count, kind="stable")
-    last, slot, first = last[order], slot[order], (last - count + 1)[order]
+        last = candidates.take(np.flatnonzero(lengths & (1 << (length - 1))))
+        value = words.hash.take(last) if length == 1 else pairs.take(last - (length - 2))
+        for back in range(length - 3, -1, -1):
+            value *= np.uint64(BASE)
+            value += added.take(last - back)
+        lasts.append(last)
+        keys.append(finish(value))
+    count = np.repeat(np.arange(1, table.max_words + 1), [len(last) for last in lasts])
+    rows, slot = _lookup(np.concatenate(keys), table)
+    last, count = np.concatenate(lasts).take(rows), count.take(rows)
+    order = np.argsort(last * (table.max_words + 1) + count)
+    last, slot, first = last.take(order), slot.take(order), (last - count + 1).take(order)
     word_starts = np.searchsorted(words.start, buffer.starts)
-    document = np.searchsorted(buffer.starts, words.start[last], side="right") - 1
-    return Events(slot, document, first, last, words.start[first], words.end[last], word_starts)
+    document = np.searchsorted(word_starts, last, side="right") - 1
+    return Events(slot, document, first, last, words.start.take(first), words.end.take(last), word_starts)
 
 
 class PhraseCounter:
@@ -221,9 +245,11 @@ class PhraseCounter:
             The slots met for the first time, and the byte of the buffer behind the match of each.
         """
         events = find(buffer, self._table)
-        slots, first = np.unique(events.slot, return_index=True)
-        fresh = self.occurrences[slots] == 0
-        self.occurrences += np.bincount(events.slot, minlength=self._table.n_slots)
-        pairs = np.unique(events.document * self._table.n_slots + events.slot)
-        self.documents += np.bincount(pairs % self._table.n_slots, minlength=self._table.n_slots)
-        return slots[fresh], events.end[first[fresh]]
+        n_slots = self._table.n_slots
+        new = np.flatnonzero(self.occurrences.take(events.slot) == 0)
+        slots, first = np.unique(events.slot.take(new), return_index=True)
+        self.occurrences += np.bincount(events.slot, minlength=n_slots)
+        pairs = np.sort(events.document * n_slots + events.slot)
+        other = np.append(pairs[1:] != pairs[:-1], True)[: len(pairs)]
+        self.documents += np.bincount(pairs[other] % max(n_slots, 1), minlength=n_slots)
+        return slots, events.end.take(new.take(first))

@@ -20,7 +20,7 @@ from latentkt.errors import InputError
 if TYPE_CHECKING:
     from latentkt.corpus.kernel import Kernel
 
-__all__ = ["Events", "PhraseTable", "Words", "build_table", "phrase_keys"]
+__all__ = ["Events", "PhraseTable", "Words", "build_table", "finish", "phrase_keys"]
 
 
 class Words(NamedTuple):
@@ -92,14 +92,6 @@ def _bits(wanted: int, low: int, high: int) -> int:
     return min(max(int(wanted - 1).bit_length(), low), high)
 
 
-def _scatter_or(size_bits: int, hashes: NDArray[np.uint64], bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    array = np.zeros(1 << size_bits, np.uint8)
-    place = (hashes >> np.uint64(64 - size_bits)).astype(np.int64)
-    for bit in np.unique(bits):
-        array[place[bits == bit]] |= bit
-    return array
-
-
 def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> PhraseTable:
     """Build the table of literal phrases, already prepared by `Matching.prepare`.
 
@@ -114,43 +106,66 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
     """
     characters = character_tables(matching)
     fold_bits = FOLD_BITS if matching.folds else 0
-    pieces = [
-        _hash_phrases(phrases[low : low + _PIECE], characters, fold_bits, kernel)
-        for low in range(0, max(len(phrases), 1), _PIECE)
-    ]
-    good, lengths, keys, pairs, last = (np.concatenate(column) for column in list(zip(*pieces, strict=True))[:5])
-    good = np.flatnonzero(good)
-    unique, first_index, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    _check_collisions(phrases, matching, good, first_index, inverse)
+    endings = _Endings(len(phrases))
+    hashable, parts, gaps = [np.zeros(0, bool)], [np.zeros(0, np.uint64)], False
+    for low in range(0, len(phrases), _PIECE):
+        piece = _hash_phrases(phrases[low : low + _PIECE], characters, fold_bits, kernel)
+        hashable.append(piece.good)
+        parts.append(piece.keys)
+        gaps |= piece.gaps
+        endings.add(piece)
+    good, keys = np.flatnonzero(np.concatenate(hashable)), np.concatenate(parts)
+    order = np.argsort(keys)
+    keys = keys[order]
+    new = np.ones(len(keys), bool)
+    new[1:] = keys[1:] != keys[:-1]
     slot_of = np.full(len(phrases), -1, np.int32)
-    slot_of[good] = inverse
-    bits = (1 << (lengths - 1)).astype(np.uint8)
-    n = len(unique)
-    last_bits, pair_bits = _bits(4 * n, 12, 19), _bits(16 * n, 12, 22)
-    bloom_bits, home_bits = _bits(8 * n, 12, 40), _bits(2 * n, 8, 40)
-    several = lengths > 1
-    table_keys, table_slots = _open_table(unique, home_bits)
+    slot_of[good[order]] = np.cumsum(new, dtype=np.int32) - 1
+    _check_collisions(phrases, matching, good[order], new)
+    keys = keys[new]
+    bloom_bits, home_bits = _bits(8 * len(keys), 12, 40), _bits(2 * len(keys), 8, 30)
+    table_keys, table_slots = _open_table(keys, home_bits)
     return PhraseTable(
         characters,
         fold_bits,
-        any(piece.gaps for piece in pieces),
-        int(lengths.max(initial=1)),
-        int(np.bitwise_or.reduce(bits, initial=0)),
-        _scatter_or(last_bits, last, bits),
-        64 - last_bits,
-        _scatter_or(pair_bits, pairs[several], bits[several]),
-        64 - pair_bits,
-        _bloom(unique, bloom_bits),
+        gaps,
+        max(endings.lengths.bit_length(), 1),
+        endings.lengths,
+        endings.last,
+        endings.last_shift,
+        endings.pair,
+        endings.pair_shift,
+        _bloom(keys, bloom_bits),
         64 - bloom_bits,
         table_keys,
         table_slots,
         64 - home_bits,
-        n,
+        len(keys),
         slot_of,
     )
 
 
 _PIECE = 1 << 16  # phrases tokenised at a time: the lists of words are larger than all that is kept
+
+
+class _Endings:
+    """The two filters by ending, filled piece by piece, and the lengths met, as bits."""
+
+    def __init__(self, n: int) -> None:
+        last_bits, pair_bits = _bits(4 * n, 12, 19), _bits(16 * n, 12, 22)
+        self.last, self.last_shift = np.zeros(1 << last_bits, np.uint8), 64 - last_bits
+        self.pair, self.pair_shift = np.zeros(1 << pair_bits, np.uint8), 64 - pair_bits
+        self.lengths = 0
+
+    def add(self, piece: _Hashed) -> None:
+        """Take in the endings of some phrases."""
+        for length in np.unique(piece.lengths).tolist():
+            rows = np.flatnonzero(piece.lengths == length)
+            bit = 1 << (length - 1)
+            self.lengths |= bit
+            self.last[piece.last[rows] >> np.uint64(self.last_shift)] |= bit
+            if length > 1:
+                self.pair[piece.pairs[rows] >> np.uint64(self.pair_shift)] |= bit
 
 
 class _Hashed(NamedTuple):
@@ -186,9 +201,13 @@ def phrase_keys(words: Words, last: NDArray[np.int64], length: int) -> NDArray[n
     value = words.hash[last - length + 1]
     for back in range(length - 2, -1, -1):
         value = value * np.uint64(BASE) + words.hash[last - back] + words.gap[last - back]
+    return finish(value)
+
+
+def finish(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys from the values of the polynomial; 0 stands for a free place in the table."""
     keys = (value ^ (value >> np.uint64(32))) * np.uint64(MIX)
-    keys[keys == 0] = 1
-    return keys
+    return np.maximum(keys, np.uint64(1), out=keys)
 
 
 def _hashable(
@@ -220,8 +239,8 @@ def _bloom(unique: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
 
 def _open_table(unique: NDArray[np.uint64], home_bits: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Linear probing, filled in sorted order: a key lies at the first free place from its home on."""
-    home = (unique >> np.uint64(64 - home_bits)).astype(np.int64)
-    index = np.arange(len(unique))
+    home = (unique >> np.uint64(64 - home_bits)).astype(np.int32)
+    index = np.arange(len(unique), dtype=np.int32)
     place = np.maximum.accumulate(home - index) + index if len(unique) else home
     size = max(1 << home_bits, int(place[-1]) + 1 if len(unique) else 0) + 64
     keys, slots = np.zeros(size, np.uint64), np.full(size, -1, np.int32)
@@ -230,13 +249,10 @@ def _open_table(unique: NDArray[np.uint64], home_bits: int) -> tuple[NDArray[np.
 
 
 def _check_collisions(
-    phrases: Sequence[str],
-    matching: Matching,
-    good: NDArray[np.int64],
-    first_index: NDArray[np.int64],
-    inverse: NDArray[np.int64],
+    phrases: Sequence[str], matching: Matching, ordered: NDArray[np.int64], new: NDArray[np.bool_]
 ) -> None:
-    for row in np.flatnonzero(first_index[inverse] != np.arange(len(good))).tolist():
-        one, other = phrases[good[row]], phrases[good[first_index[inverse[row]]]]
+    """Refuse two phrases with one key; `ordered` lists the phrases by key, `new` says which keys differ from the last."""
+    for row in np.flatnonzero(~new).tolist():
+        one, other = phrases[ordered[row]], phrases[ordered[row - 1]]
         if one != other and matching.fold(" ".join(one.split())) != matching.fold(" ".join(other.split())):
             raise InputError("two phrases share a hash", expected="different hashes", found=(one, other))

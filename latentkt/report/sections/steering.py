@@ -58,6 +58,9 @@ def _finding(way: str, rows: pd.DataFrame) -> Finding:
     """The direction's effect beyond that of random directions of the same length, in the direction of its own sign."""
     own = rows[rows["control"] == ""].set_index(["item", "order"])["effect"]
     random = rows[rows["control"].str.startswith("random")]
+    if random.empty:
+        asked = plural(own.size, "prompt")
+        return Finding(f"{way}: {own.mean():+.2f} nats ({asked}); no random direction was run to hold it against.")
     largest = random.assign(size=random["effect"].abs()).groupby(["item", "order"])["size"].max()
     beyond = (own.abs() - largest.reindex(own.index)).dropna()
     families = rows.drop_duplicates(["item", "order"]).set_index(["item", "order"])["family"].reindex(beyond.index)

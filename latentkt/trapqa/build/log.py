@@ -5,7 +5,6 @@ A log lies beside the file that a stage wrote (`NAME.removed.jsonl`), and the ne
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError
-from latentkt.results import atomic_write
+from latentkt.results import read_json_lines, write_json_lines
 
 __all__ = ["Removal", "StageLog", "lines_of", "log_beside"]
 
@@ -102,33 +101,35 @@ class StageLog:
         lines: list[dict[str, Any]] = [{"stage": stage, "kept": kept} for stage, kept in self._kept.items()]
         lines += [{"stage": stage, "rule": rule, "n": n} for (stage, rule), n in self._bulk.items()]
         lines += [asdict(removal) for removal in self._removals]
-        with atomic_write(path) as file:
-            file.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
+        write_json_lines(lines, path)
 
     @classmethod
     def load(cls, path: str | Path) -> StageLog:
         """Read what `save` wrote.
 
         Raises:
+            InputError: There is no such file.
             DataError: The file is no such log; the message names the line.
         """
         log = cls()
-        for number, line in enumerate(lines_of(Path(path).read_text(encoding="utf-8")), start=1):
-            try:
-                record = json.loads(line)
-                if "kept" in record:
-                    log.count(record["stage"], kept=int(record["kept"]))
-                elif "n" in record:
-                    log.remove_many(record["stage"], record["rule"], int(record["n"]))
-                else:
-                    log.remove(**record)
-            except (ValueError, KeyError, TypeError) as error:
-                raise DataError(
-                    f"{path}, line {number}: not a log of removals",
-                    expected="lines with stage and kept; stage, rule and n; or stage, name, rule and detail",
-                    found=line[:80],
-                ) from error
+        for _ in read_json_lines(path, log._take):
+            pass
         return log
+
+    def _take(self, record: dict[str, Any], where: str) -> None:
+        try:
+            if "kept" in record:
+                self.count(record["stage"], kept=int(record["kept"]))
+            elif "n" in record:
+                self.remove_many(record["stage"], record["rule"], int(record["n"]))
+            else:
+                self.remove(**record)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{where}: not a log of removals",
+                expected="lines with stage and kept; stage, rule and n; or stage, name, rule and detail",
+                found=repr(record)[:80],
+            ) from error
 
 
 def lines_of(text: str) -> list[str]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from latentkt.errors import DataError, InputError, RunError
-from latentkt.results import atomic_write, jsonl_output
+from latentkt.results import atomic_write, jsonl_output, read_json_lines, write_json_lines
 from latentkt.trapqa.build.embedding import Embedder, embedder
 from latentkt.trapqa.build.hard_pairs import HardPairs, hard_pairs, wanted_pairs
-from latentkt.trapqa.build.log import StageLog, lines_of, log_beside
+from latentkt.trapqa.build.log import StageLog, log_beside
 from latentkt.trapqa.build.masking import linearise, remove_names
 from latentkt.trapqa.build.profiles import Profile, load_profiles, save_profiles, usable
 from latentkt.trapqa.build.reading import read_profiles
@@ -155,8 +155,7 @@ def _facts(found: HardPairs, embedding: Embedder, everybody: Sequence[Profile]) 
 def _write(path: Path, found: HardPairs, everybody: Sequence[Profile], log: StageLog, meta: Mapping[str, Any]) -> None:
     save_profiles(everybody, path.with_suffix(".profiles.jsonl"))
     log.save(log_beside(path))
-    with atomic_write(path) as file:
-        file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(found, everybody)).encode())
+    write_json_lines(_rows(found, everybody), path)
     with atomic_write(path.with_suffix(".meta.json")) as file:  # last: it says that the stage is finished
         file.write(json.dumps(meta, ensure_ascii=False, indent=1).encode() + b"\n")
 
@@ -202,15 +201,21 @@ def load_pairs(path: str | Path) -> PairFile:
         )
     everybody = load_profiles(path.with_suffix(".profiles.jsonl"))
     people = {person.id: person for person in everybody}
-    pairs, scores = [], []
-    for number, line in enumerate(lines_of(path.read_text(encoding="utf-8")), start=1):
+
+    def pair(row: dict[str, Any], where: str) -> tuple[tuple[Profile, Profile], float]:
         try:
-            row = json.loads(line)
-            pairs.append((people[row["first"]], people[row["second"]]))
-            scores.append(float(row["score"]))
+            return (people[row["first"]], people[row["second"]]), float(row["score"])
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}, line {number}: no pair", expected="a line that `pairs` wrote") from error
-    return PairFile(tuple(pairs), tuple(scores), tuple(everybody), StageLog.load(log_beside(path)), meta)
+            raise DataError(f"{where}: no pair", expected="a line that `pairs` wrote") from error
+
+    found = list(read_json_lines(path, pair))
+    return PairFile(
+        tuple(pair for pair, _ in found),
+        tuple(score for _, score in found),
+        tuple(everybody),
+        StageLog.load(log_beside(path)),
+        meta,
+    )
 
 
 def _known_meta(path: Path) -> dict[str, Any] | None:

@@ -5,7 +5,6 @@ A profile says what its source says, in the source's words. What it does not say
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -15,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError
-from latentkt.results import atomic_write
-from latentkt.trapqa.build.log import StageLog, lines_of
+from latentkt.results import read_json_lines, write_json_lines
+from latentkt.trapqa.build.log import StageLog
 
 __all__ = ["Profile", "bare", "latin", "load_profiles", "plain", "save_profiles", "usable", "year_of"]
 
@@ -227,24 +226,21 @@ def _joined(one: Profile, other: Profile) -> Profile:
 
 def save_profiles(profiles: Sequence[Profile], path: str | Path) -> None:
     """Write profiles as JSON lines that `load_profiles` reads."""
-    with atomic_write(path) as file:
-        file.write("".join(json.dumps(p.to_dict(), ensure_ascii=False) + "\n" for p in profiles).encode())
+    write_json_lines((profile.to_dict() for profile in profiles), path)
 
 
 def load_profiles(path: str | Path) -> list[Profile]:
     """Read what `save_profiles` wrote.
 
     Raises:
-        DataError: The file is absent or holds something else; the message names the line.
+        InputError: There is no such file.
+        DataError: A line holds something else; the message names it.
     """
+    return list(read_json_lines(path, _profile))
+
+
+def _profile(row: dict[str, Any], where: str) -> Profile:
     try:
-        lines = lines_of(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"no profiles {path}", expected="the file that `pairs` wrote beside its pairs") from error
-    profiles = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            profiles.append(Profile.from_dict(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}, line {number}: no profile", expected="a line that `pairs` wrote") from error
-    return profiles
+        return Profile.from_dict(row)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{where}: no profile", expected="a line that `pairs` wrote") from error

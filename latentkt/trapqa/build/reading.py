@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError, InputError
-from latentkt.trapqa.build.log import lines_of
+from latentkt.results import read_json_lines
 from latentkt.trapqa.build.profiles import Profile, bare, day, latin
 
 __all__ = ["ROLES", "read_profiles"]
@@ -94,16 +94,7 @@ def _labelled(name: str, row: Mapping[str, str]) -> tuple[str, str | None]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines_of(path.read_text(encoding="utf-8-sig")), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{path}, line {number}: not JSON", expected="one object a line", found=error) from error
-        if not isinstance(row, dict):
-            raise DataError(f"{path}, line {number}: no object", expected="one object a line", found=line[:60])
-        yield row
+    return read_json_lines(path, lambda row, where: row)
 
 
 def _table(path: Path) -> Iterator[dict[str, Any]]:

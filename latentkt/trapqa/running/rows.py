@@ -7,12 +7,12 @@ Rows hold no spans and no control, so their items can be asked but not patched.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError, InputError
+from latentkt.results import read_json_lines
 from latentkt.trapqa.items import Candidate, Control, ProbeQuestion, ProbeRole, TrapItem
 from latentkt.trapqa.pieces import Order
 from latentkt.trapqa.running.questions import Given
@@ -113,7 +113,7 @@ def load_rows(path: str | Path, condition: str, *, fields: Mapping[str, str] | N
         raise InputError(
             "rows cannot be read so", expected=f"fields among {', '.join(FIELD_NAMES)}", found=unknown or condition
         )
-    rows = list(_rows(Path(path), fields))
+    rows = list(read_json_lines(path, lambda data, where: _Row(data, fields, where)))
     if condition == "probes":
         return _probe_items(rows)
     found: dict[str, Given] = {}
@@ -124,23 +124,6 @@ def load_rows(path: str | Path, condition: str, *, fields: Mapping[str, str] | N
             raise DataError(f"{row.where}: the id stands twice", expected="unique ids")
         found[identity] = _given(row, identity, condition)
     return list(found.values())
-
-
-def _rows(path: Path, fields: Mapping[str, str]) -> Iterator[_Row]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", expected="a UTF-8 file of JSON lines") from error
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}, line {number}"
-        if line.strip():
-            try:
-                data = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{where}: not JSON", expected="one row", found=str(error)) from error
-            if not isinstance(data, dict):
-                raise DataError(f"{where}: no row", expected="a JSON object", found=line[:60])
-            yield _Row(data, fields, where)
 
 
 def _given(row: _Row, identity: str, condition: str) -> Given:

@@ -7,17 +7,17 @@ words beyond the frequency limits out. Every removal is logged by cue and respon
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from latentkt.errors import DataError, InputError
-from latentkt.results import atomic_write
+from latentkt.results import atomic_write, read_json_lines
 from latentkt.trapqa.build.everyday import builtin_words as builtin
 from latentkt.trapqa.build.everyday.strengths import Strength
 from latentkt.trapqa.build.everyday.words import WordTools
-from latentkt.trapqa.build.log import StageLog, lines_of
+from latentkt.trapqa.build.log import StageLog
 
 __all__ = ["Association", "Bank", "Cleaning", "clean"]
 
@@ -145,9 +145,10 @@ class Bank:
         """Read what `save` wrote: the bank, and the further fields of its lines.
 
         Raises:
+            InputError: There is no such file.
             DataError: The file is no such bank.
         """
-        lines = list(_lines(Path(path)))
+        lines = list(read_json_lines(path, lambda row, where: (where, row)))
         if not lines or lines[0][1].get("format") != MARK:
             raise DataError(
                 f"{path}: no bank of associations", expected=f"a file of `latentkt trapqa associations` ({MARK})"
@@ -155,31 +156,19 @@ class Bank:
         about = {name: value for name, value in lines[0][1].items() if name != "format"}
         associations, extra = [], {}
         names = set(Association.__slots__)
-        for number, row in lines[1:]:
+        for where, row in lines[1:]:
             try:
                 fields: dict[str, Any] = {
                     n: tuple(v) if isinstance(v, list) else v for n, v in row.items() if n in names
                 }
                 association = Association(**fields)
             except TypeError as error:
-                raise DataError(f"{path}, line {number}: not an association", found=error) from error
+                raise DataError(f"{where}: not an association", found=error) from error
             associations.append(association)
             rest = {n: v for n, v in row.items() if n not in names and n != "strength"}
             if rest:
                 extra[association.cue, association.response] = rest
         return cls(tuple(associations), about), extra
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"no bank of associations {path}", expected="an existing file", found=error.strerror) from error
-    for number, line in enumerate(lines_of(text), start=1):
-        try:
-            yield number, json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{path}, line {number}: not JSON", found=error) from error
 
 
 def clean(rows: Sequence[Strength], tools: WordTools, log: StageLog, limits: Cleaning | None = None) -> Bank:

@@ -1,4 +1,4 @@
-"""JSON lines of this package: strict to read, whole or absent when written."""
+"""Files of JSON lines: strict to read, whole or absent when written."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from latentkt.errors import DataError, InputError
-from latentkt.results import atomic_write
+from latentkt.results.files import atomic_write
 
-__all__ = ["read_rows", "row_line", "write_rows"]
+__all__ = ["json_line", "read_json_lines", "write_json_lines"]
 
 Row = TypeVar("Row")
+_BOM = "\ufeff".encode()
 
 
-def row_line(row: Mapping[str, Any]) -> str:
-    """One row as a line of JSON, with its line feed."""
+def json_line(row: Mapping[str, Any]) -> str:
+    r"""One row as a line of JSON, with its line feed.
+
+    Example:
+        >>> json_line({"name": "Curie"})
+        '{"name": "Curie"}\n'
+    """
     return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_rows(rows: Iterable[Mapping[str, Any]], path: str | Path) -> int:
+def write_json_lines(rows: Iterable[Mapping[str, Any]], path: str | Path) -> int:
     """Write rows as JSON lines; the number written.
 
     Raises:
@@ -29,21 +35,30 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: str | Path) -> int:
     number = 0
     with atomic_write(path) as file:
         for row in rows:
-            file.write(row_line(row).encode())
+            file.write(json_line(row).encode())
             number += 1
     return number
 
 
-def read_rows(path: str | Path, parse: Callable[[dict[str, Any], str], Row]) -> Iterator[Row]:
-    """Read JSON lines one by one; blank lines are passed over.
+def read_json_lines(path: str | Path, parse: Callable[[dict[str, Any], str], Row]) -> Iterator[Row]:
+    """Read JSON lines one by one; blank lines are passed over, and only line feeds end a line.
 
     Args:
-        path: The file.
+        path: The file, UTF-8.
         parse: Makes a row of an object and of the words that say where it stands.
 
     Raises:
-        InputError: There is no such file.
+        InputError: The file cannot be read.
         DataError: A line is not UTF-8 or no JSON object; the message names file and line.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "people.jsonl"
+        >>> write_json_lines([{"name": "Curie"}, {"name": "Meitner"}], path)
+        2
+        >>> list(read_json_lines(path, lambda row, where: row["name"]))
+        ['Curie', 'Meitner']
     """
     path = Path(path)
     try:
@@ -52,6 +67,7 @@ def read_rows(path: str | Path, parse: Callable[[dict[str, Any], str], Row]) -> 
         raise InputError(f"cannot read {path}: {error.strerror}", expected="a file of JSON lines") from error
     with file:
         for number, line in enumerate(file, start=1):
+            line = line.removeprefix(_BOM) if number == 1 else line
             if line.strip():
                 where = f"{path}, line {number}"
                 yield parse(_object(line, where), where)
@@ -59,7 +75,7 @@ def read_rows(path: str | Path, parse: Callable[[dict[str, Any], str], Row]) -> 
 
 def _object(line: bytes, where: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON", expected="one JSON object", found=str(error)[:120]) from error
     if not isinstance(row, dict):
