@@ -251,7 +251,7 @@ def _open_table(unique: NDArray[np.uint64], home_bits: int) -> tuple[NDArray[np.
 def _check_collisions(
     phrases: Sequence[str], matching: Matching, ordered: NDArray[np.int64], new: NDArray[np.bool_]
 ) -> None:
-    """Refuse two phrases with one key; `ordered` lists the phrases by key, `new` says which keys differ from the last."""
+    """Refuse two phrases with one key; `ordered` lists them by key, `new` says which keys differ from the last."""
     for row in np.flatnonzero(~new).tolist():
         one, other = phrases[ordered[row]], phrases[ordered[row - 1]]
         if one != other and matching.fold(" ".join(one.split())) != matching.fold(" ".join(other.split())):
