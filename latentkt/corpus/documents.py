@@ -100,11 +100,11 @@ def prepare_buffer(buffer: Buffer, matching: Matching, kernel: Kernel) -> Buffer
     data, done = bytearray(), 0
     for index in careful.tolist():
         low, high = int(buffer.starts[index]), int(buffer.starts[index + 1]) - 1
-        data += memoryview(buffer.data[done:low])
-        for piece in _pieces(memoryview(buffer.data[low:high])):
+        data += buffer.data[done:low].data
+        for piece in _pieces(buffer.data[low:high].data):
             data += matching.prepare(str(piece, "utf-8")).encode("utf-8")
         done = high
-    data += memoryview(buffer.data[done : buffer.size])
+    data += buffer.data[done : buffer.size].data
     size = len(data)
     data += bytes(PAD)
     prepared = np.frombuffer(data, np.uint8)

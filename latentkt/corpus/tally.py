@@ -31,6 +31,8 @@ __all__ = [
 MAX_CLUSTERS = 100_000
 REPLICATES = 200
 SKETCH = 16
+_Ints = NDArray[np.int64]
+_Hashes = NDArray[np.uint64]
 _POISSON = np.cumsum([np.exp(-1.0) / float(f) for f in (1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800)])
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -46,7 +48,7 @@ def cluster_hash(name: str) -> int:
     return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def poisson_weights(clusters: NDArray[np.uint64], replicates: int = REPLICATES) -> NDArray[np.int64]:
+def poisson_weights(clusters: _Hashes, replicates: int = REPLICATES) -> _Ints:
     """Poisson(1) weight of each cluster in each replicate, from a hash alone: shape (clusters, replicates).
 
     Example:
@@ -62,9 +64,7 @@ def poisson_weights(clusters: NDArray[np.uint64], replicates: int = REPLICATES) 
     return np.searchsorted(_POISSON, (value >> np.uint64(11)) * 2.0**-53, side="right").astype(np.int64)
 
 
-def sum_by(
-    codes: NDArray[np.int64], counts: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sum_by(codes: _Ints, counts: _Ints | None = None) -> tuple[_Ints, _Ints]:
     """Distinct codes, sorted, and the sum of their counts (1 each by default)."""
     if counts is None:
         unique, totals = np.unique(codes, return_counts=True)
@@ -93,25 +93,19 @@ class Tally:
         dissolved: Whether the clusters are dissolved into weighted sums.
     """
 
-    cells: NDArray[np.int64]
-    totals: NDArray[np.int64]
-    clusters: NDArray[np.uint64]
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: NDArray[np.int64]
-    weighted: NDArray[np.int64]
-    sketch: NDArray[np.uint64]
+    cells: _Ints
+    totals: _Ints
+    clusters: _Hashes
+    rows: _Ints
+    columns: _Ints
+    values: _Ints
+    weighted: _Ints
+    sketch: _Hashes
     dissolved: bool = False
 
     @classmethod
     def build(
-        cls,
-        clusters: NDArray[np.uint64],
-        row: NDArray[np.int64],
-        cell: NDArray[np.int64],
-        value: NDArray[np.int64],
-        *,
-        max_clusters: int = MAX_CLUSTERS,
+        cls, clusters: _Hashes, row: _Ints, cell: _Ints, value: _Ints, *, max_clusters: int = MAX_CLUSTERS
     ) -> Tally:
         """A tally from triples (index of cluster, cell, count); triples of one cluster and cell add up.
 
@@ -127,13 +121,7 @@ class Tally:
 
     @classmethod
     def from_codes(
-        cls,
-        clusters: NDArray[np.uint64],
-        codes: NDArray[np.int64],
-        counts: NDArray[np.int64],
-        size: int,
-        *,
-        max_clusters: int = MAX_CLUSTERS,
+        cls, clusters: _Hashes, codes: _Ints, counts: _Ints, size: int, *, max_clusters: int = MAX_CLUSTERS
     ) -> Tally:
         """A tally from sorted, distinct codes (index of cluster × `size` + cell) and their counts; as `build`."""
         bounds = np.searchsorted(codes, np.arange(len(clusters) + 1) * size)
@@ -178,14 +166,14 @@ class Tally:
         at = int(np.searchsorted(self.cells, cell))
         return int(self.totals[at]) if at < len(self.cells) and self.cells[at] == cell else 0
 
-    def dense(self, low: int, high: int) -> NDArray[np.int64]:
+    def dense(self, low: int, high: int) -> _Ints:
         """Counts of the cells low … high − 1 as an array."""
         out = np.zeros(high - low, np.int64)
         first, stop = np.searchsorted(self.cells, [low, high])
         out[self.cells[first:stop] - low] = self.totals[first:stop]
         return out
 
-    def by_cluster(self, cells: Sequence[int]) -> NDArray[np.int64]:
+    def by_cluster(self, cells: Sequence[int]) -> _Ints:
         """Counts by cluster, shape (clusters that hold any of the cells, cells)."""
         entries = [self._entries(cell) for cell in cells]
         rows = np.unique(np.concatenate([self.rows[entry] for entry in entries]))
@@ -194,7 +182,7 @@ class Tally:
             out[np.searchsorted(rows, self.rows[entry]), column] = self.values[entry]
         return out
 
-    def replicate_sums(self, cells: Sequence[int]) -> NDArray[np.int64]:
+    def replicate_sums(self, cells: Sequence[int]) -> _Ints:
         """Poisson-weighted sums of some cells of a dissolved tally, shape (replicates, cells)."""
         out = np.zeros((REPLICATES, len(cells)), np.int64)
         for column, cell in enumerate(cells):
@@ -213,7 +201,7 @@ class Tally:
         hashes = np.unique(self.sketch[there]) if there else np.zeros(0, np.uint64)
         return min(int((hashes != _FULL).sum()), SKETCH)
 
-    def _entries(self, cell: int) -> NDArray[np.int64]:
+    def _entries(self, cell: int) -> _Ints:
         at = int(np.searchsorted(self.cells, cell))
         if at == len(self.cells) or self.cells[at] != cell:
             return np.zeros(0, np.int64)
@@ -248,12 +236,12 @@ class Tally:
         return cls(cells, totals, clusters, rows, columns, values, weighted, sketch, dissolved)
 
 
-def _narrow(array: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
+def _narrow(array: _Ints) -> NDArray[np.unsignedinteger[Any]]:
     """Counts in the smallest unsigned integers that hold them."""
     return array.astype(np.min_scalar_type(array.max(initial=0)))
 
 
-def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _index(cell: _Ints) -> tuple[_Ints, _Ints]:
     """Distinct cells, sorted, and the place of each one given among them."""
     span = int(cell.max(initial=-1)) + 1
     if span > min(16 * len(cell), 1 << 31):
@@ -267,11 +255,11 @@ def _index(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return cells, places[cell].astype(np.int64)
 
 
-def _joined(array: NDArray[np.int64], blocks: Sequence[slice]) -> NDArray[np.int64]:
+def _joined(array: _Ints, blocks: Sequence[slice]) -> _Ints:
     return np.concatenate([array[:0], *(array[block] for block in blocks)])
 
 
-def _empty_sums() -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+def _empty_sums() -> tuple[_Ints, _Hashes]:
     return np.zeros((0, REPLICATES), np.int64), np.zeros((0, SKETCH), np.uint64)
 
 

@@ -134,6 +134,60 @@ def test_ordinary_lines_are_understood(line):
     assert _understood(line)
 
 
+@pytest.mark.parametrize("space", [b" ", b"\t", b"\r", b" \t\r "])
+def test_by_hand_white_space_anywhere(space):
+    pieces = [b"{", b'"text"', b":", b'"a"', b",", b'"x"', b":", b"[", b"1", b",", b"{", b"}", b"]", b",", b'"source"',
+              b":", b'"b"', b"}"]  # fmt: skip
+    assert _understood(space + space.join(pieces) + space)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"te\\u0078t": "a", "source": "b"}', b'{"text": "a", "so\\u0075rce": "b", "source": "c"}',
+        b'{"text": "a", "source": "b",}', b'{,"text": "a", "source": "b"}', b'{"x": [1,], "text": "a", "source": "b"}',
+        b'{"x": [,1], "text": "a", "source": "b"}', b'{"x": [1 2], "text": "a", "source": "b"}',
+        b'{"text" "a", "source": "b"}', b'{"text"; "a", "source": "b"}', b'{"text": "a" "source": "b"}',
+        b'{"text": "a"; "source": "b"}', b"{'text': \"a\", \"source\": \"b\"}", b'{text": "a", "source": "b"}',
+        b'{"text": "a", "text": "c", "source": "b"}', b'{"text": "a", "source": "b", "source": "c"}',
+        b'{"text": 1, "source": "b"}', b'{"text": ["a"], "source": "b"}', b'{"text": {}, "source": "b"}',
+        b'{"text": null, "source": "b"}', b'{"text": "a", "source": 5}', b'{"text": "a", "source": ["b"]}',
+        b'{"text": "a"}', b'{"source": "b"}', b'{"tex": "a", "source": "b"}', b'{"texts": "a", "source": "b"}',
+        b'{"text": "a", "sourcf": "b"}', b'{"x": {"text": "a"}, "source": "b"}', b'[{"text": "a", "source": "b"}]',
+        b'{"text": "a", "source": "b"} x', b'{"text": "a", "source": "b"}}', b'{"text": "a", "source": "b"',
+        b'{"text": "a", "source": "b"]', b'{"x": [1}, "text": "a", "source": "b"}',
+        b'{"x": {"y": 1], "text": "a", "source": "b"}', b'{"x": falsy, "text": "a", "source": "b"}',
+        b'{"x": , "text": "a", "source": "b"}', b'{"x": truely, "text": "a", "source": "b"}',
+        b'{"text": "a", "source": "b", "x"}', b'{"text": "a", "source": "b", "x":}',
+        b'{"x": ' + 60 * b"[" + 60 * b"]" + b', "text": "a", "source": "b"}',
+    ],
+)  # fmt: skip
+def test_by_hand_these_lines_go_to_the_parser(line):
+    assert not _understood(line)
+
+
+@pytest.mark.parametrize("rule", ["source", "text", "meta.source", "document", "none"])
+@pytest.mark.parametrize("text_field", ["text", "meta.text"])
+@pytest.mark.parametrize("size", [16, 1 << 16])
+def test_by_hand_a_file_of_everything(rule, text_field, size, tmp_path):
+    long = "a text of more than one block of sixty-four bytes, so that what stands behind it may run over it " * 2
+    rows = [
+        {"source": "first", "text": long, "behind": "z" * 150, "n": {"text": "inner", "source": "inner"}},
+        {"text": "second", "source": "a longer cluster than the first", "meta": {"text": "deep", "source": "d"}},
+        {"text": 5, "source": "no text"},
+        {"text": "no source"},
+        {"text": "after one without a source", "source": "first", "meta": {"text": long}},
+    ]
+    lines = [json.dumps(row).encode() for row in rows]
+    lines[2:2] = [b"", b"  ", b"{damaged", b'{"text": "of the parser \\u0000.", "so\\u0075rce": "escaped"}', b"\t"]
+    (tmp_path / "x.jsonl").write_bytes(b"\n".join(lines * 3))
+    fields = Fields(text_field, rule)
+    found = _read(tmp_path / "x.jsonl", "numba", fields, batch_bytes=size)
+    assert found == _read(tmp_path / "x.jsonl", "numpy", fields)
+    assert len(found[0]) == (15 if text_field == "text" else 6)
+    assert [row[1] for row in found[2]][:3] == ([5, 8, 15] if text_field == "text" else [1, 5, 6])
+
+
 @settings(max_examples=40, deadline=None)
 @given(raw=st.binary(max_size=200), size=st.integers(1, 40))
 def test_blocks_hold_whole_lines(raw, size):

@@ -179,7 +179,9 @@ def test_nothing_matched_and_twice(tmp_path):
             _counts(paths, tmp_path / "out")
 
 
-@pytest.mark.parametrize("matching", [Matching(), Matching(normalize="nfkc"), Matching(case="full", punctuation="plain")])
+@pytest.mark.parametrize(
+    "matching", [Matching(), Matching(normalize="nfkc"), Matching(case="full", punctuation="plain")]
+)
 @settings(max_examples=60, deadline=None)
 @given(texts=st.lists(st.one_of(trouble.documents(), st.text(max_size=30)), max_size=4), piece=st.integers(1, 12))
 def test_documents_are_prepared_alike_in_pieces(matching, texts, piece):

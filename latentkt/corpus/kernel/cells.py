@@ -24,6 +24,7 @@ _LOG = 1 << 23  # hits between two sortings
 _GROUP = 1 << 16  # hits sorted at once, or those of one cluster
 _HITS, _MARKS = range(2)  # of the state of a log
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
+_inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
 
 
 @_compile
@@ -99,42 +100,45 @@ def _tasks_beside(row, document, name, n_keys, some):
     return tasks
 
 
+@_inline
+def _near(row, low, tasks, hits, shape, lists, log, filled):
+    """Log the tasks of a document in the window of one key; returns the first that may lie in the next, and hits."""
+    _, first, last, name = hits
+    seen, some = lists
+    n_keys, n_tasks, size, joint = shape
+    left, right = first[row] - size, last[row] + size
+    while low > 0 and last[some[low - 1]] >= left:  # a longer key may start before the one before it
+        low -= 1
+    while low < tasks and last[some[low]] < left:
+        low += 1
+    near = low
+    while near < tasks and last[some[near]] <= right:
+        task = some[near]
+        if first[task] >= left and seen[name[task]] != row + 1:
+            seen[name[task]] = row + 1
+            log[filled] = joint + name[row] * n_tasks + name[task] - n_keys
+            filled += 1
+        near += 1
+    return low, filled
+
+
 @_compile
 def _windows(row, hits, rows, shape, lists, log, marks, at):
     """Log the cells of the key occurrences from `row` on with a task in their window; as `_units`."""
-    document, first, last, name = hits
-    seen, some = lists
-    n_keys, n_tasks, size, joint = shape
+    document, _, _, name = hits
+    n_keys, n_tasks, _, _ = shape
     filled, marked = at[_HITS], at[_MARKS]
     tasks = low = 0
     current = np.int64(-1)
-    while row < len(name):
+    while row < len(name) and filled + n_tasks <= len(log):
         if document[row] != current:
-            current, tasks = document[row], _tasks_beside(row, document, name, n_keys, some)
-            low = 0
-        if filled + n_tasks > len(log):
-            break
+            current, tasks, low = document[row], _tasks_beside(row, document, name, n_keys, lists[1]), 0
         if name[row] < n_keys:
-            left, right = first[row] - size, last[row] + size
-            while low > 0 and last[some[low - 1]] >= left:  # a longer key may start before the one before it
-                low -= 1
-            while low < tasks and last[some[low]] < left:
-                low += 1
-            near = low
-            while near < tasks and last[some[near]] <= right:
-                task = some[near]
-                if first[task] >= left and seen[name[task]] != row + 1:
-                    seen[name[task]] = row + 1
-                    log[filled] = joint + name[row] * n_tasks + name[task] - n_keys
-                    filled += 1
-                near += 1
+            low, filled = _near(row, low, tasks, hits, shape, lists, log, filled)
         row += 1
-        if row == len(name) or document[row] != current:
+        if row == len(name) or document[row] != current or filled + n_tasks > len(log):
             marks[marked, 0], marks[marked, 1] = rows[current], filled
             marked += 1
-    if row < len(name) and document[row] == current:  # the log is full within a document
-        marks[marked, 0], marks[marked, 1] = rows[current], filled
-        marked += 1
     at[_HITS], at[_MARKS] = filled, marked
     return row
 
@@ -229,9 +233,7 @@ class CellSums:
         """Add the hits of units: `shape` is keys, tasks, first cell of single names, first cell of keys with tasks."""
         self._add(_units, (document, unit, name), rows, shape)
 
-    def add_windows(
-        self, document: _Ints, words: tuple[_Ints, _Ints], name: _Ints, rows: _Ints, shape: _Shape
-    ) -> None:
+    def add_windows(self, document: _Ints, words: tuple[_Ints, _Ints], name: _Ints, rows: _Ints, shape: _Shape) -> None:
         """Add the hits of windows: `words` are first and last word; the third of `shape` is the size."""
         self._add(_windows, (document, *words, name), rows, shape)
 
