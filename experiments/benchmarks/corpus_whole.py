@@ -12,8 +12,8 @@ from typing import Any
 
 from corpus_methods import LOWER, METHODS, PARSE, Material, Worker, timed
 
-import latentkt.corpus.readers as readers
 from latentkt.corpus import count_phrases
+from latentkt.corpus import readers as library_readers
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
@@ -25,7 +25,8 @@ def end_to_end(material: Material, rounds: int) -> None:
     """Print speeds from zst JSONL to occurrences and documents, as compressed and at level 3, by either parser."""
     import zstandard
 
-    extract: Any = readers.can_extract
+    readers: Any = library_readers
+    extract = readers.can_extract
     limits = {name: METHODS[name][0](material) for name in (LOWER, PARSE)}
     with material.corpus.open("rb") as file:
         raw = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
