@@ -197,8 +197,8 @@ METHODS: dict[str, tuple[Callable[..., Passes], tuple[Any, ...]]] = {
 }
 
 
-class State(NamedTuple):
-    """What a method says of itself: CPU-seconds of its table, hits so far, peak bytes."""
+class Start(NamedTuple):
+    """What a method says when part 0 is read: CPU-seconds of its table, hits, peak bytes."""
 
     build: float
     hits: int
@@ -217,32 +217,30 @@ class Worker:
         self._process = context.Process(target=_serve, args=(name, material, there), daemon=True)
         self._process.start()
         there.close()
-        self.start: State | None = None
+        self.start: Start | None = None
         try:
             self.start = self._here.recv()
         except EOFError:
             self._process.join()
 
-    def ask(self, parts: Sequence[int]) -> None:
-        """Have these parts read, one after the other."""
-        self._here.send(parts)
+    def ask(self, part: int, at_least: float) -> None:
+        """Have a part read, and those behind it until so many CPU-seconds have passed."""
+        self._here.send((part, at_least))
 
     def answer(self) -> tuple[float, float]:
         """MB of text per CPU-second, and per second by the clock, of what was asked for."""
         result: tuple[float, float] = self._here.recv()
         return result
 
-    def measure(self, parts: Sequence[int]) -> tuple[float, float]:
+    def measure(self, part: int, at_least: float) -> tuple[float, float]:
         """Both at once."""
-        self.ask(parts)
+        self.ask(part, at_least)
         return self.answer()
 
-    def close(self) -> State:
-        """End the process; its state after all passes."""
-        self._here.send(())
-        state: State = self._here.recv()
+    def close(self) -> None:
+        """End the process."""
+        self._here.close()
         self._process.join()
-        return state
 
 
 def _serve(name: str, path: Path, connection: Any) -> None:
@@ -253,18 +251,22 @@ def _serve(name: str, path: Path, connection: Any) -> None:
     passes = function(material, *options)
     resource.setrlimit(resource.RLIMIT_CPU, (no_limit, no_limit))
     passes.run(0)
-    connection.send(State(passes.build, passes.hits(), peak_bytes()))
-    while parts := connection.recv():
-        connection.send(_rates(passes, parts))
-    connection.send(State(passes.build, passes.hits(), peak_bytes()))
+    connection.send(Start(passes.build, passes.hits(), peak_bytes()))
+    while True:
+        try:
+            part, at_least = connection.recv()
+        except EOFError:
+            return
+        connection.send(_rates(passes, part, at_least))
 
 
-def _rates(passes: Passes, parts: Sequence[int]) -> tuple[float, float]:
-    cpu, wall = time.process_time(), time.monotonic()
-    for part in parts:
+def _rates(passes: Passes, part: int, at_least: float) -> tuple[float, float]:
+    cpu, wall, size = time.process_time(), time.monotonic(), 0
+    while not size or time.process_time() - cpu < at_least:
         passes.run(part)
-    megabytes = sum(passes.sizes[part] for part in parts) / 1e6
-    return megabytes / (time.process_time() - cpu), megabytes / (time.monotonic() - wall)
+        size += passes.sizes[part]
+        part = (part + 1) % len(passes.sizes)
+    return size / 1e6 / (time.process_time() - cpu), size / 1e6 / (time.monotonic() - wall)
 
 
 def peak_bytes() -> int:

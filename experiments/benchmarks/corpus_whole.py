@@ -12,8 +12,8 @@ from typing import Any
 
 from corpus_methods import LOWER, METHODS, PARSE, Material, Worker, timed
 
-import latentkt.corpus.readers as readers
 from latentkt.corpus import count_phrases
+from latentkt.corpus import readers as library_readers
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
@@ -25,7 +25,8 @@ def end_to_end(material: Material, rounds: int) -> None:
     """Print speeds from zst JSONL to occurrences and documents, as compressed and at level 3, by either parser."""
     import zstandard
 
-    extract: Any = readers.can_extract
+    readers: Any = library_readers
+    extract = readers.can_extract
     limits = {name: METHODS[name][0](material) for name in (LOWER, PARSE)}
     with material.corpus.open("rb") as file:
         raw = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
@@ -65,14 +66,14 @@ def peak_memory(corpus: Path, phrases: Sequence[str]) -> float:
     return int(done.stdout) * 1024 / 1e6
 
 
-def two_processes(path: Path, rounds: int, n_parts: int) -> str:
+def two_processes(path: Path, rounds: int) -> str:
     """Speed by the clock of two processes over that of one, alone just before; needs two free cores."""
     one, other = (Worker("latentkt, numba", path) for _ in range(2))
-    parts, ratios = list(range(n_parts)) * 4, []
+    ratios = []
     for _ in range(rounds):
-        alone = one.measure(parts)[1]
-        one.ask(parts)
-        other.ask(parts)
+        alone = one.measure(0, 1.0)[1]
+        one.ask(0, 1.0)
+        other.ask(0, 1.0)
         ratios.append((one.answer()[1] + other.answer()[1]) / alone)
     one.close()
     other.close()

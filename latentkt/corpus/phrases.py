@@ -120,10 +120,15 @@ class PhraseScanner:
 
         For ``casings`` both are sums over the casings, as PhantomBench takes them.
         """
-        occurrences, documents = np.zeros(self._n, np.int64), np.zeros(self._n, np.int64)
-        np.add.at(occurrences, self._owner, self._counter.occurrences[self._slot_of])
-        np.add.at(documents, self._owner, self._counter.documents[self._slot_of])
-        return occurrences, documents
+        return self._sums(self._counter.occurrences), self._sums(self._counter.documents)
+
+    def _sums(self, by_slot: NDArray[np.int64]) -> NDArray[np.int64]:
+        by_variant = by_slot[self._slot_of]
+        if len(by_variant) == self._n:
+            return by_variant
+        sums = np.zeros(self._n, np.int64)
+        np.add.at(sums, self._owner, by_variant)
+        return sums
 
 
 def _variants(phrases: Sequence[str], matching: Matching) -> tuple[list[str], NDArray[np.int32]]:

@@ -133,7 +133,7 @@ def _correlation(values: NDArray[np.float64]) -> float:
     """Pearson's, of two columns; NaN under 4 rows or where one does not vary."""
     if len(values) < 4 or (np.ptp(values, axis=0) == 0).any():
         return math.nan
-    return float(np.corrcoef(values.T)[0, 1])
+    return float(np.corrcoef(values[:, 0], values[:, 1])[0, 1])
 
 
 def _coefficient(values: NDArray[np.float64]) -> float:

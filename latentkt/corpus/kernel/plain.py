@@ -79,7 +79,7 @@ def _hashes(
     length = end - start
     hashes = loads[start]
     hashes &= _FIRST_MASK.take(length, mode="clip")
-    slow = [np.flatnonzero(hashes & _HIGH)]
+    slow = [np.flatnonzero((hashes & _HIGH) != 0)]
     hashes *= np.uint64(FIRST)
     long = np.flatnonzero(length > 8)
     length = length.take(long)
@@ -145,15 +145,16 @@ def _lookup(keys: NDArray[np.uint64], table: PhraseTable) -> tuple[NDArray[np.in
     """Rows of the keys that are phrases, and their slots."""
     bit = keys >> np.uint64(table.bloom_shift)
     maybe = table.bloom.take(_index(bit >> np.uint64(6))) >> (bit & np.uint64(63))
-    left = np.flatnonzero(maybe & np.uint64(1))
+    left = np.flatnonzero((maybe & np.uint64(1)) != 0)
     wanted = keys.take(left)
     place = _index(wanted >> np.uint64(table.home_shift))
     rows, places = [], []
     while len(left):
         there = table.keys.take(place)
         hit = there == wanted
-        rows.append(left[hit])
-        places.append(place[hit])
+        found = np.flatnonzero(hit)
+        rows.append(left.take(found))
+        places.append(place.take(found))
         onward = np.flatnonzero(~hit & (there != 0))
         left, wanted, place = left.take(onward), wanted.take(onward), place.take(onward) + 1
     return np.concatenate([_NONE, *rows]), table.slots.take(np.concatenate([_NONE, *places]))
@@ -209,11 +210,11 @@ def _find_piece(buffer: Buffer, table: PhraseTable, known: dict[bytes, int]) -> 
     pairs = np.zeros_like(added)
     pairs[1:] = words.hash[:-1] * np.uint64(BASE) + added[1:]
     lengths = _candidates(words, pairs, table)
-    candidates = np.flatnonzero(lengths)
+    candidates = np.flatnonzero(lengths != 0)
     lengths = lengths.take(candidates)
     lasts, keys = [], []
     for length in range(1, table.max_words + 1):
-        last = candidates.take(np.flatnonzero(lengths & (1 << (length - 1))))
+        last = candidates.take(np.flatnonzero(lengths & (1 << (length - 1)) != 0))
         value = words.hash.take(last) if length == 1 else pairs.take(last - (length - 2))
         for back in range(length - 3, -1, -1):
             value *= np.uint64(BASE)

@@ -114,14 +114,12 @@ def build_table(phrases: Sequence[str], matching: Matching, kernel: Kernel) -> P
         parts.append(piece.keys)
         gaps |= piece.gaps
         endings.add(piece)
-    good, keys = np.flatnonzero(np.concatenate(hashable)), np.concatenate(parts)
-    order = np.argsort(keys)
-    keys = keys[order]
-    new = np.ones(len(keys), bool)
-    new[1:] = keys[1:] != keys[:-1]
-    slot_of = np.full(len(phrases), -1, np.int32)
-    slot_of[good[order]] = np.cumsum(new, dtype=np.int32) - 1
-    _check_collisions(phrases, matching, good[order], new)
+    slot_of = np.concatenate(hashable).astype(np.int32) - 1
+    keys = np.concatenate(parts)
+    parts.clear()
+    ordered, new = _order(slot_of, keys)
+    _check_collisions(phrases, matching, ordered, new)
+    del ordered
     keys = keys[new]
     bloom_bits, home_bits = _bits(8 * len(keys), 12, 40), _bits(2 * len(keys), 8, 30)
     table_keys, table_slots = _open_table(keys, home_bits)
@@ -248,10 +246,25 @@ def _open_table(unique: NDArray[np.uint64], home_bits: int) -> tuple[NDArray[np.
     return keys, slots
 
 
+def _order(slot_of: NDArray[np.int32], keys: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Sort the keys, and number the hashed phrases (those with slot 0) in their order, equal ones alike.
+
+    Returns:
+        The phrases in the order of their keys, and which of these differ from the one before.
+    """
+    order = np.argsort(keys)
+    keys[:] = keys[order]
+    ordered = np.flatnonzero(slot_of == 0).astype(np.int32)[order]
+    new = np.ones(len(keys), bool)
+    new[1:] = keys[1:] != keys[:-1]
+    slot_of[ordered] = np.cumsum(new, dtype=np.int32) - 1
+    return ordered, new
+
+
 def _check_collisions(
-    phrases: Sequence[str], matching: Matching, ordered: NDArray[np.int64], new: NDArray[np.bool_]
+    phrases: Sequence[str], matching: Matching, ordered: NDArray[np.int32], new: NDArray[np.bool_]
 ) -> None:
-    """Refuse two phrases with one key; `ordered` lists the phrases by key, `new` says which keys differ from the last."""
+    """Refuse two phrases with one key; `ordered` lists them by key, `new` says which keys differ from the last."""
     for row in np.flatnonzero(~new).tolist():
         one, other = phrases[ordered[row]], phrases[ordered[row - 1]]
         if one != other and matching.fold(" ".join(one.split())) != matching.fold(" ".join(other.split())):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,21 +112,22 @@ def _with_ends(interval: Interval) -> str:
 def _certificates(table: pd.DataFrame) -> Grid:
     """The certificate of each item, the safest first."""
     known = table[table["gamma_lower"].notna()].sort_values("margin", ascending=False, kind="stable")
-    rows = tuple(
-        (
-            str(row.item),
-            f"{row.log_prior_ratio:+.1f} [{_end(row.low)}, {_end(row.high)}]",
-            f"{row.gamma_lower:+.2f}",
-            f"{row.margin:+.1f}",
-            "yes" if row.certified else "no",
-            "–" if np.isnan(row.dominance) else f"{row.dominance:+.1f}",
-        )
-        for row in known.head(CERTIFICATES).itertuples()
-    )
+    rows = tuple(_certificate(row) for row in known.head(CERTIFICATES).to_dict("records"))
     columns = ("item", "log prior ratio", "γ at least", "margin, nats", "certified", "measured dominance, nats")
     more = f" The first {CERTIFICATES} of {len(known)}; the table join has all." if len(known) > CERTIFICATES else ""
     caption = f"The certificate of each item: γ = P(y_s) − P(y*) is at least this, by the priors and the limits.{more}"
     return Grid(columns, rows, caption, numeric=frozenset(columns[1:]))
+
+
+def _certificate(row: Mapping[Hashable, Any]) -> tuple[str, ...]:
+    return (
+        str(row["item"]),
+        f"{row['log_prior_ratio']:+.1f} [{_end(row['low'])}, {_end(row['high'])}]",
+        f"{row['gamma_lower']:+.2f}",
+        f"{row['margin']:+.1f}",
+        "yes" if row["certified"] else "no",
+        "–" if np.isnan(row["dominance"]) else f"{row['dominance']:+.1f}",
+    )
 
 
 def _end(value: float) -> str:
