@@ -95,9 +95,7 @@ class Replay:
         self.at_once = max(1, chunk_tokens // len(self.tokens))
         self._masks: dict[int, Tensor] = {}
 
-    def layer(
-        self, index: int, h: Float[Tensor, "variant token d_model"]
-    ) -> Float[Tensor, "variant token d_model"]:
+    def layer(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
         """Apply layer `index` to the tokens of every variant."""
         call, before = self._recording.calls[index], self._before(index)
         every = torch.arange(len(self.tokens), device=h.device)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from latentkt.corpus.matching import CharacterTables
 
-__all__ = ["FOLD_BITS", "MAX_WORDS", "Buffer", "gap_hash", "pack", "piece_masks", "split", "word_hash"]
+__all__ = ["FOLD_BITS", "MAX_WORDS", "Buffer", "gap_hash", "piece_masks", "split", "word_hash"]
 
 FIRST = 0x9E3779B97F4A7C15  # multiplies bytes 0 … 7 of a word
 SECOND = 0xC2B2AE3D27D4EB4F  # multiplies bytes 8 … 15
@@ -47,25 +47,16 @@ class Buffer(NamedTuple):
         return self.data[self.starts[index] : self.starts[index + 1] - 1].tobytes()
 
 
-def pack(documents: list[bytes]) -> Buffer:
-    """Put documents into one buffer; they hold no NUL.
+def split(joined: bytes) -> Buffer:
+    r"""Put documents into one buffer; each ends with a NUL and holds no other.
 
     Example:
-        >>> pack([b"one", b"", b"two"]).starts
+        >>> split(b"one\0\0two\0").starts
         array([0, 4, 5, 9])
     """
-    joined = b"\0".join([*documents, bytes(PAD)])
-    return _buffer(joined, len(joined) - PAD)
-
-
-def split(joined: bytes) -> Buffer:
-    """The buffer of documents that already end with a NUL each."""
-    return _buffer(joined + bytes(PAD), len(joined))
-
-
-def _buffer(padded: bytes, size: int) -> Buffer:
-    data = np.frombuffer(padded, np.uint8)
-    return Buffer(data, size, np.concatenate([np.zeros(1, np.int64), np.flatnonzero(data[:size] == 0) + 1]))
+    data = np.frombuffer(joined + bytes(PAD), np.uint8)
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(data[: len(joined)] == 0) + 1])
+    return Buffer(data, len(joined), starts)
 
 
 def piece_masks() -> NDArray[np.uint64]:
