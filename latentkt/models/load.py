@@ -13,7 +13,7 @@ from torch import nn
 
 from latentkt.errors import InputError, ModelRefusedError
 from latentkt.models.architecture import describe
-from latentkt.models.devices import prove_device
+from latentkt.models.devices import keep_freed_memory, prove_device
 from latentkt.models.handle import ModelHandle
 from latentkt.models.opening import check_reading
 
@@ -97,6 +97,8 @@ def handle_from_hf(model: nn.Module, tokenizer: Any, *, name: str, check: bool =
     _refuse_attention(handle)
     if handle.device.type == "mps":
         prove_device(handle)
+    elif handle.device.type == "cpu":
+        keep_freed_memory()
     if not check:
         return handle
     return ModelHandle(name, model, tokenizer, handle.arch, check_reading(handle))

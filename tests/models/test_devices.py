@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import platform
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -33,6 +36,33 @@ def test_two_handles_on_the_same_weights_agree_and_others_are_refused():
     assert "open it with device='cpu'" in str(caught.value)
     nearly = [x + 1e-5 for x in here]
     refuse_other_logits(handle, here, nearly, device="mps")
+
+
+FAULTS = """
+import resource, torch
+from latentkt.models.devices import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        several = [torch.ones(1 << 20) for _ in range(5)]  # 4 MiB each, as a layer's activations are
+        del several
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults()  # glibc has seen blocks of 4 MiB freed
+plain = faults()
+keep_freed_memory()
+faults()
+print(plain, faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc learns from what is freed")
+def test_freed_memory_is_kept_and_not_cleared_again():
+    ran = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    plain, kept = map(int, ran.stdout.split())
+    assert plain > 10_000  # each page of each block, each time
+    assert kept < 100
 
 
 class Elsewhere:

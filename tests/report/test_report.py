@@ -13,7 +13,17 @@ from latentkt.cli import main
 from latentkt.errors import DataError, RunError
 from latentkt.report import build
 from latentkt.report.page import render
-from latentkt.report.sections import SECTIONS, answers, lens, modules, patching, position, probes, steering
+from latentkt.report.sections import (
+    SECTIONS,
+    answers,
+    explicitness,
+    lens,
+    modules,
+    patching,
+    position,
+    probes,
+    steering,
+)
 from latentkt.report.wording import effect, share
 from latentkt.results import create_run, load_run
 from latentkt.stats import Interval
@@ -155,6 +165,12 @@ def test_steering_without_random_directions_says_so(tmp_path, undrawn):
     findings = [finding for finding in steering.section(run).findings if "add" in finding.text]
     assert findings
     assert all(each.found is None and "no random direction was run" in each.text for each in findings)
+
+
+def test_items_at_one_level_each_have_no_section_on_levels(tmp_path):
+    table = result_tables.explicitness()
+    table.loc[table["statistic"] == "change", ["value", "low", "high", "n_groups"]] = [np.nan, np.nan, np.nan, 0]
+    assert explicitness.section(load_run(result_tables.write_run(tmp_path / "run", explicitness=table))) is None
 
 
 def test_few_families_are_described_and_not_tested(tmp_path, undrawn):

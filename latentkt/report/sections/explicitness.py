@@ -18,18 +18,19 @@ __all__ = ["TITLE", "section"]
 TITLE = "Explicitness"
 INTRO = (
     "Some items ask the same at several levels, from a goal that is left unsaid (0) to one that is stated (3). "
-    "Answers, "
-    "the constraint's effect and the verdicts are held against the level, inside the same group of items."
+    "Answers, the constraint's effect and the verdicts are held against the level, inside the same group of items."
 )
 COLUMNS = ("measure", "level 0", "level 1", "level 2", "level 3", "change a level")
 NAMES = {"log_odds": "log-odds of the item (nats)", "constraint_effect": "constraint effect (nats)"}
 
 
 def section(run: Run) -> Section | None:
-    """The section, or None without a table `explicitness`."""
-    if not run.has("explicitness") or not len(run.tables["explicitness"]):
+    """The section, or None where no group of items was asked at several levels."""
+    if not run.has("explicitness"):
         return None
     table = run.tables["explicitness"]
+    if not (table.loc[table["statistic"] == "change", "n_groups"] > 0).any():
+        return None
     findings = [
         _finding(table, "log_odds", "Log-odds of the item"),
         _finding(table, "constraint_effect", "The effect of the constraint (item − control)"),
@@ -43,8 +44,7 @@ def section(run: Run) -> Section | None:
         _grid(table),
         Note(
             "Levels differ in length and in words, so part of any change may be due to wording. The change a level "
-            "is the "
-            "mean over groups of each group's own slope."
+            "is the mean over groups of each group's own slope."
         ),
     ]
     return Section("explicitness", TITLE, INTRO, tuple(findings), tuple(blocks))
