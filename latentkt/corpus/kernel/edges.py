@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from latentkt.corpus.kernel.bits import list_bits, list_flags
 from latentkt.corpus.kernel.simd import block_masks, count_bits, load64, lowest_bit
 
 __all__ = ["BACK", "care_places", "decode", "edges"]
 
 BACK = 8  # entries of the chunk before that lists carry in front, so that phrases run over the edge of a chunk
-_ZERO, _ONE, _U63 = np.uint64(0), np.uint64(1), np.uint64(63)
+_ZERO, _ONE, _FOUR, _U63 = np.uint64(0), np.uint64(1), np.uint64(4), np.uint64(63)
 _HIGH = np.uint64(0x8080808080808080)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 _inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
@@ -71,6 +72,8 @@ def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):
     noted as the number of starts before them. Returns the numbers of starts, ends and NULs.
     """
     address = np.uint64(data.ctypes.data)
+    start_address, end_address = np.uint64(start[BACK:].ctypes.data), np.uint64(end[BACK:].ctypes.data)
+    joined_address = np.uint64(joined[BACK:].ctypes.data)
     n_end = n_nul = 0
     previous, carry = state[PREVIOUS], state[CARRY]
     for at in range(low, high, 64):
@@ -90,22 +93,11 @@ def edges(data, low, high, state, classes, start, end, joined, nuls, n_start):
             nuls[n_nul] = n_start + count_bits(starts & ((_ONE << np.uint64(place)) - _ONE))
             n_nul += 1
             nul &= nul - _ONE
-        many = count_bits(starts)
-        at_start = BACK + n_start
-        for index in range(0, many, 4):
-            for step in range(4):
-                place = lowest_bit(starts)
-                start[at_start + index + step] = at + place
-                joined[at_start + index + step] = white >> np.uint64(place & 63) & _ONE
-                starts &= starts - _ONE
-        n_start += many
-        many = count_bits(ends)
-        at_end = BACK + n_end
-        for index in range(0, many, 4):
-            for step in range(4):
-                end[at_end + index + step] = at + lowest_bit(ends)
-                ends &= ends - _ONE
-        n_end += many
+        list_bits(starts, at, start_address + _FOUR * np.uint64(n_start))
+        list_flags(white, starts, joined_address + np.uint64(n_start))
+        n_start += count_bits(starts)
+        list_bits(ends, at, end_address + _FOUR * np.uint64(n_end))
+        n_end += count_bits(ends)
     state[PREVIOUS], state[CARRY] = previous, carry
     return n_start, n_end, n_nul
 

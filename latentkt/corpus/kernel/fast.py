@@ -15,7 +15,7 @@ from latentkt.corpus.kernel.chunks import DOCUMENT, END, KEYS, LOW, WORDS, close
 from latentkt.corpus.kernel.edges import BACK, care_places, edges
 from latentkt.corpus.kernel.extract import extract_lines
 from latentkt.corpus.kernel.hashing import Buffer
-from latentkt.corpus.kernel.lookup import find_places
+from latentkt.corpus.kernel.lookup import AHEAD, find_slots
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words
 from latentkt.corpus.kernel.tallying import PhraseCounter
 from latentkt.corpus.kernel.words import hash_words
@@ -52,10 +52,10 @@ def tokenise(buffer: Buffer, tables: CharacterTables, *, fold_bits: int, gaps: b
 
 
 _NONE8, _NONE64 = np.zeros(0, np.uint8), np.zeros(0, np.uint64)
-_NO_SLOTS = np.zeros(0, np.int32)
+_NO_SLOTS, _NO_HOMES = np.zeros(0, np.int32), np.zeros(0, np.uint32)
 _NO_TABLES = CharacterTables(_NONE8, np.zeros(0, np.uint32), np.zeros((0, 3), np.uint32))
 _EMPTY = PhraseTable(
-    _NO_TABLES, 0, False, 1, 0, _NONE8, 0, _NONE8, 0, _NONE64, 0, _NONE64, _NO_SLOTS, 0, 0, _NO_SLOTS
+    _NO_TABLES, 0, False, 1, 0, _NONE8, 0, _NONE8, 0, _NONE64, 0, _NONE64, _NO_HOMES, 0, 0, _NO_SLOTS
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def _matches(lists, n, table, waiting, order, places):
         while row < bounds[length]:
             waiting[row, 0], waiting[row, 1] = key[row], side | np.uint64(key_word[row])
             row += 1
-    found = find_places(waiting, row, table, table.slots.ctypes.data, 4)
+    found = find_slots(waiting, row, table, 0, 0)
     places[: BACK + n + 2] = 0
     for row in range(found):  # keys come by length: sorting them stably by word is enough
         places[(waiting[row, 1] & _LOW32) + np.uint64(1)] += np.uint32(1)
@@ -87,7 +87,7 @@ def _find(data, size, table, lists, state, at, out, n_events, scratch):
     """Scan on until the text ends or the lists of events might overflow; returns the number of events."""
     slot, document, last, length, first_byte, end_byte, word_starts = out
     waiting, order, places = scratch
-    slots, start, end, nuls = table.slots, lists.start, lists.end, lists.nuls
+    start, end, nuls = lists.start, lists.end, lists.nuls
     while at[LOW] < size and n_events + KEYS <= len(slot):
         n, n_nul = next_chunk(data, size, table, lists, state, at)
         found = _matches(lists, n, table, waiting, order, places)
@@ -98,7 +98,7 @@ def _find(data, size, table, lists, state, at, out, n_events, scratch):
             while nul < n_nul and nuls[nul] <= index - BACK:
                 nul += 1
             event = n_events + at_row
-            slot[event], document[event] = slots[waiting[row, 0]], first_document + nul
+            slot[event], document[event] = waiting[row, 0], first_document + nul
             last[event], length[event] = first_word + index, words
             first_byte[event], end_byte[event] = start[np.uint64(index - words + 1)], end[np.uint64(index)]
         n_events += found
@@ -114,7 +114,7 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
     columns = [np.zeros(2 * KEYS + buffer.size // 32, np.int64) for _ in range(6)]
     word_starts = np.zeros(len(buffer.starts), np.int64)
     state, at, lists = np.zeros(4, np.uint64), np.zeros(6, np.int64), new_lists()
-    scratch = np.zeros((KEYS, 2), np.uint64), np.zeros(KEYS, np.uint32), np.zeros(len(lists.start) + 2, np.uint32)
+    scratch = np.zeros((KEYS + AHEAD, 2), np.uint64), np.zeros(KEYS, np.uint32), np.zeros(len(lists.start) + 2, np.uint32)
     at[END] = -1
     n = 0
     while at[LOW] < buffer.size:

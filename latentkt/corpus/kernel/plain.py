@@ -147,17 +147,18 @@ def _lookup(keys: NDArray[np.uint64], table: PhraseTable) -> tuple[NDArray[np.in
     maybe = table.bloom.take(_index(bit >> np.uint64(6))) >> (bit & np.uint64(63))
     left = np.flatnonzero((maybe & np.uint64(1)) != 0)
     wanted = keys.take(left)
-    place = _index(wanted >> np.uint64(table.home_shift))
-    rows, places = [], []
+    home = _index(wanted >> np.uint64(table.home_shift))
+    place, stop = table.homes.take(home).astype(np.int64), table.homes.take(home + 1)
+    rows, slots = [_NONE], [_NO_SLOTS]
     while len(left):
-        there = table.keys.take(place)
-        hit = there == wanted
+        hit = table.keys.take(place) == wanted  # equal or not: a key is in no other home
         found = np.flatnonzero(hit)
         rows.append(left.take(found))
-        places.append(place.take(found))
-        onward = np.flatnonzero(~hit & (there != 0))
-        left, wanted, place = left.take(onward), wanted.take(onward), place.take(onward) + 1
-    return np.concatenate([_NONE, *rows]), table.slots.take(np.concatenate([_NONE, *places]))
+        slots.append(place.take(found).astype(np.int32))
+        place += 1
+        onward = np.flatnonzero(~hit & (place < stop))
+        left, wanted, place, stop = left.take(onward), wanted.take(onward), place.take(onward), stop.take(onward)
+    return np.concatenate(rows), np.concatenate(slots)
 
 
 def find(buffer: Buffer, table: PhraseTable) -> Events:

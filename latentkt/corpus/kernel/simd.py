@@ -9,10 +9,12 @@ from numba import types
 from numba.extending import intrinsic
 
 __all__ = [
-    "block_masks", "copy_block", "count_bits", "load8", "load64", "lowest_bit", "match4", "prefetch", "store8",
+    "block_masks", "byte_mask", "copy_block", "count_bits", "load8", "load64", "lowest_bit", "match4", "prefetch",
+    "store8",
 ]  # fmt: skip
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+_LANE = ir.IntType(32)
 _BLOCK = ir.VectorType(_BYTE, 64)
 _FOUR = ir.VectorType(_WORD, 4)
 
@@ -114,6 +116,20 @@ def match4(typing_context: Any, address: Any, value: Any) -> Any:
         for lane in range(4):
             wanted = builder.insert_element(wanted, arguments[1], ir.Constant(ir.IntType(32), lane))
         return builder.zext(builder.bitcast(builder.icmp_unsigned("==", four, wanted), ir.IntType(4)), _WORD)
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def byte_mask(typing_context: Any, address: Any, bits: Any) -> Any:
+    """Which of the 64 bytes at an address have one of some bits set, one bit each."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block = builder.load(builder.inttoptr(arguments[0], _BLOCK.as_pointer()), align=1)
+        one = builder.insert_element(ir.Constant(_BLOCK, ir.Undefined), builder.trunc(arguments[1], _BYTE), _LANE(0))
+        every = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_LANE, 64), [0] * 64))
+        met = builder.icmp_unsigned("!=", builder.and_(block, every), ir.Constant(_BLOCK, [0] * 64))
+        return builder.bitcast(met, _WORD)
 
     return types.uint64(types.uint64, types.uint64), generate
 

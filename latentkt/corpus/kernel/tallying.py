@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from latentkt.corpus.kernel.chunks import DOCUMENT, END, LOW, close_chunk, new_lists, next_chunk
 from latentkt.corpus.kernel.edges import BACK
 from latentkt.corpus.kernel.hashing import Buffer
-from latentkt.corpus.kernel.lookup import find_places
+from latentkt.corpus.kernel.lookup import AHEAD, find_slots
 from latentkt.corpus.kernel.table import PhraseTable
 
 __all__ = ["PhraseCounter"]
 
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
-_STRIDE = _PART_ROOM + 24  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
+_STRIDE = _PART_ROOM + AHEAD + 24  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
 _DIRECT = 1 << 16
 _U32, _LOW32, _U58 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
@@ -38,32 +38,32 @@ class Parts(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Counts by place in the table, and the phrases met for the first time in this buffer.
+    """Counts by slot, and the phrases met for the first time in this buffer.
 
     Attributes:
         counts: Matches, documents, and the number of the last document.
-        fresh: Places of the phrases met for the first time.
+        fresh: Slots of the phrases met for the first time.
         fresh_end: Byte behind the match of each.
     """
 
     counts: NDArray[np.uint32]
-    fresh: NDArray[np.int64]
+    fresh: NDArray[np.int32]
     fresh_end: NDArray[np.uint32]
 
 
 @_compile
 def _add(waiting, n, totals, n_fresh):
-    """Count matches by place; returns how many phrases have been met for the first time so far."""
+    """Count matches by slot; returns how many phrases have been met for the first time so far."""
     counts, fresh, fresh_end = totals.counts, totals.fresh, totals.fresh_end
     for row in range(n):
-        place, value = waiting[row, 0], waiting[row, 1]
+        slot, value = waiting[row, 0], waiting[row, 1]
         document = np.uint32(value >> _U32)
-        many = counts[place, 0]
-        fresh[n_fresh], fresh_end[n_fresh] = place, np.uint32(value & _LOW32)
+        many = counts[slot, 0]
+        fresh[n_fresh], fresh_end[n_fresh] = slot, np.uint32(value & _LOW32)
         n_fresh += many == 0
-        counts[place, 0] = many + np.uint32(1)
-        counts[place, 1] += np.uint32(counts[place, 2] != document)
-        counts[place, 2] = document
+        counts[slot, 0] = many + np.uint32(1)
+        counts[slot, 1] += np.uint32(counts[slot, 2] != document)
+        counts[slot, 2] = document
     return n_fresh
 
 
@@ -71,7 +71,7 @@ def _add(waiting, n, totals, n_fresh):
 def _look_up(parts, part, table, totals, n_fresh):
     """Look up and count what one part holds."""
     waiting = parts.waiting[part]
-    found = find_places(waiting, parts.n[part], table, totals.counts.ctypes.data, 16)
+    found = find_slots(waiting, parts.n[part], table, totals.counts.ctypes.data, 16)
     parts.n[part] = 0
     return _add(waiting, found, totals, n_fresh)
 
@@ -135,8 +135,7 @@ class PhraseCounter:
         n_parts = PARTS if table.n_slots > _DIRECT else 1
         self._parts = Parts(np.zeros((n_parts, _STRIDE, 2), np.uint64), np.zeros(n_parts, np.int64))
         self._totals = Totals(
-            np.zeros((len(table.keys), 4), np.uint32),
-            np.zeros(table.n_slots + 1, np.int64), np.zeros(table.n_slots + 1, np.uint32),
+            np.zeros((table.n_slots, 4), np.uint32), np.zeros(table.n_slots + 1, np.int32), np.zeros(table.n_slots + 1, np.uint32),
         )  # fmt: skip
 
     def add(self, buffer: Buffer) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -151,17 +150,15 @@ class PhraseCounter:
         n_fresh = _count(buffer.data, buffer.size, self._seen, table, self._lists, self._parts, self._totals)
         self._seen += len(buffer.starts) - 1
         self._bytes += buffer.size
-        slots = table.slots[self._totals.fresh[:n_fresh]]
+        slots = self._totals.fresh[:n_fresh].copy()
         known = self._occurrences[slots] > 0  # met before the counters were last emptied
         return slots[~known], self._totals.fresh_end[:n_fresh][~known].astype(np.int64)
 
     def _settle(self) -> None:
         """Move the 32-bit counters into the totals before they can run over."""
         counts = self._totals.counts
-        filled = np.flatnonzero(counts[:, 0])
-        slots = self._table.slots[filled]
-        self._occurrences[slots] += counts[filled, 0]
-        self._documents[slots] += counts[filled, 1]
+        self._occurrences += counts[:, 0]
+        self._documents += counts[:, 1]
         counts[:] = 0
         self._seen, self._bytes = 1, 0
 
