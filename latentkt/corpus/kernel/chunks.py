@@ -15,22 +15,23 @@ from numba import njit
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel import hashing
+from latentkt.corpus.kernel.bits import list_bits
 from latentkt.corpus.kernel.edges import BACK, edges
-from latentkt.corpus.kernel.simd import prefetch
-from latentkt.corpus.kernel.words import hash_words
+from latentkt.corpus.kernel.simd import byte_mask, count_bits, prefetch, store_lengths
+from latentkt.corpus.kernel.words import hash_gaps, hash_words
 
 __all__ = ["CHUNK", "KEYS", "Lists", "close_chunk", "new_lists", "next_chunk"]
 
 CHUNK = 32 * 1024
 KEYS = hashing.MAX_WORDS * (CHUNK // 2 + 1)  # most keys of one chunk
 _BASE, _MIX = np.uint64(hashing.BASE), np.uint64(hashing.MIX)
-_ONE, _THREE, _U6, _U32, _U63 = np.uint64(1), np.uint64(3), np.uint64(6), np.uint64(32), np.uint64(63)
-_INDEX = np.uint32(1)
+_ONE, _THREE, _FOUR, _U6, _U32, _U63 = (np.uint64(value) for value in (1, 3, 4, 6, 32, 63))
+_INDEX, _SINGLE, _ANY = np.uint32(1), np.uint8(1), np.uint64(0xFF)
 # Arrays are taken out of their tuples before each loop, and no loop calls a function with arrays: either would count
 # references every time round.
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 
-LOW, OPEN, RUN, WORDS, DOCUMENT, END = range(6)  # what a scan carries from chunk to chunk
+LOW, OPEN, WORDS, DOCUMENT, END = range(5)  # what a scan carries from chunk to chunk
 
 
 class Lists(NamedTuple):
@@ -42,9 +43,10 @@ class Lists(NamedTuple):
         joined: Whether a phrase may run over the gap before it.
         nuls: For each NUL, how many words start before it.
         hashes: Hash of each word.
-        gaps: Hash of the gap before it.
+        added: Hash of each word plus that of the gap before it; not filled where the table has no gaps.
+        mask: Lengths of the phrases that may end with each word, as bits.
         word: Words that may end a phrase.
-        mask: Lengths of such phrases, as bits.
+        left: Of those, the lengths that the last two words allow.
         pair_key: Key of the last two words.
         picked: Rows of `word` with one length.
         key: Keys of phrases, by length.
@@ -59,9 +61,10 @@ class Lists(NamedTuple):
     joined: NDArray[np.uint8]
     nuls: NDArray[np.int64]
     hashes: NDArray[np.uint64]
-    gaps: NDArray[np.uint64]
-    word: NDArray[np.uint32]
+    added: NDArray[np.uint64]
     mask: NDArray[np.uint8]
+    word: NDArray[np.uint32]
+    left: NDArray[np.uint8]
     pair_key: NDArray[np.uint64]
     picked: NDArray[np.uint32]
     key: NDArray[np.uint64]
@@ -72,31 +75,25 @@ class Lists(NamedTuple):
 
 
 def new_lists(size: int = CHUNK) -> Lists:
-    """Lists for the words of `size` bytes of text; edges are written in steps of four, hence the slack."""
-    words = size // 2 + BACK + 72
+    """Lists for the words of `size` bytes of text; 64 entries are written at once, hence the slack."""
+    words = size // 2 + BACK + 136
     cache = np.zeros((8192, 3), np.uint64)
     cache[:, :2] = np.uint64(0xFFFFFFFFFFFFFFFF)
     u8, u32, u64 = np.uint8, np.uint32, np.uint64
     return Lists(
         np.zeros(words, u32), np.zeros(words, u32), np.zeros(words, u8), np.zeros(size + 256, np.int64),
-        np.zeros(words, u64), np.zeros(words, u64), np.zeros(words, u32), np.zeros(words, u8), np.zeros(words, u64),
-        np.zeros(words, u32), np.zeros(KEYS, u64), np.zeros(KEYS, u32), np.zeros(hashing.MAX_WORDS + 1, np.int64),
+        np.zeros(words, u64), np.zeros(words, u64), np.zeros(words, u8), np.zeros(words, u32), np.zeros(words, u8),
+        np.zeros(words, u64), np.zeros(words, u32), np.zeros(KEYS, u64), np.zeros(KEYS, u32), np.zeros(hashing.MAX_WORDS + 1, np.int64),
         hashing.piece_masks(), cache,
     )  # fmt: skip
 
 
 @_compile
-def _select(lists, n, run, table):
-    """Words that may end a phrase, with the lengths of such phrases as bits; `run` words before were joined."""
-    found = 0
-    shift = np.uint64(table.last_shift)
-    hashes, joined, word, mask, last = lists.hashes, lists.joined, lists.word, lists.mask, table.last
-    for index in range(BACK, BACK + n):
-        run = min(run + 1, BACK) if joined[index] else 1
-        bits = np.int64(last[hashes[index] >> shift]) & ((1 << run) - 1)
-        word[found], mask[found] = index, bits
-        found += bits != 0
-    return found, run
+def _allow(lists, n):
+    """For each word, the lengths of the phrases that may end with it as far as the gaps go, as bits."""
+    joined, mask = np.uint64(lists.joined.ctypes.data), np.uint64(lists.mask.ctypes.data)
+    for low in range(BACK, BACK + n, 64):
+        store_lengths(joined + np.uint64(low), mask + np.uint64(low))
 
 
 @_compile
@@ -106,30 +103,54 @@ def _finish(value):
 
 
 @_compile
-def _narrow(lists, n, table):
-    """Drop the lengths that no phrase ending with these two words has; kept words close up."""
+def _select(lists, n):
+    """Words that may end a phrase."""
     found = 0
+    mask, word = np.uint64(lists.mask.ctypes.data), np.uint64(lists.word.ctypes.data)
+    for low in range(BACK, BACK + n, 64):
+        bits = byte_mask(mask + np.uint64(low), _ANY)
+        if low + 64 > BACK + n:
+            bits &= (_ONE << np.uint64(BACK + n - low)) - _ONE
+        list_bits(bits, low, word + _FOUR * np.uint64(found))
+        found += count_bits(bits)
+    return found
+
+
+@_compile
+def _narrow(lists, n, table):
+    """Drop the lengths that no phrase ending with these two words has."""
     by = np.uint64(table.pair_shift)
-    hashes, gaps, pair = lists.hashes, lists.gaps, table.pair
-    word, mask, pair_key = lists.word, lists.mask, lists.pair_key
+    hashes, added, pair = lists.hashes, lists.added if table.gaps else lists.hashes, table.pair
+    word, mask, left, pair_key = lists.word, lists.mask, lists.left, lists.pair_key
     address = np.uint64(pair.ctypes.data)
     for row in range(n):
         index = word[row]
-        two = _finish(hashes[index - _INDEX] * _BASE + hashes[index] + gaps[index])
+        two = _finish(hashes[index - _INDEX] * _BASE + added[index])
         pair_key[row] = two
         prefetch(address + (two >> by))
     for row in range(n):
-        two = pair_key[row]
-        bits = np.int64(mask[row]) & (np.int64(pair[two >> by]) | 1)
-        word[found], mask[found], pair_key[found] = word[row], bits, two
-        found += bits != 0
-    return found
+        left[row] = mask[word[row]] & (pair[pair_key[row] >> by] | _SINGLE)
+
+
+@_compile
+def _pick(lists, n, length):
+    """Rows of `word` at which phrases of one length may end."""
+    chosen = 0
+    left, picked = np.uint64(lists.left.ctypes.data), np.uint64(lists.picked.ctypes.data)
+    bit = _ONE << np.uint64(length - 1)
+    for low in range(0, n, 64):
+        bits = byte_mask(left + np.uint64(low), bit)
+        if low + 64 > n:
+            bits &= (_ONE << np.uint64(n - low)) - _ONE
+        list_bits(bits, low, picked + _FOUR * np.uint64(chosen))
+        chosen += count_bits(bits)
+    return chosen
 
 
 @_compile
 def _make_keys(lists, n, table):
     """Keys of the phrases that may end with each word, one length after the other, past the Bloom filter."""
-    hashes, gaps, word, mask, pair_key = lists.hashes, lists.gaps, lists.word, lists.mask, lists.pair_key
+    hashes, added, word, pair_key = lists.hashes, lists.added if table.gaps else lists.hashes, lists.word, lists.pair_key
     picked, key, key_word, bounds = lists.picked, lists.key, lists.key_word, lists.bounds
     bloom, by = table.bloom, np.uint64(table.bloom_shift)
     address = np.uint64(bloom.ctypes.data)
@@ -138,10 +159,7 @@ def _make_keys(lists, n, table):
         bounds[length] = found
         if table.lengths >> (length - 1) & 1 == 0:
             continue
-        chosen = 0
-        for row in range(n):
-            picked[chosen] = row
-            chosen += np.int64(mask[row]) >> (length - 1) & 1
+        chosen = _pick(lists, n, length)
         for at in range(chosen):
             row = picked[at]
             index = np.uint64(word[row])
@@ -150,8 +168,7 @@ def _make_keys(lists, n, table):
             else:
                 value = hashes[index - np.uint64(length - 1)]
                 for back in range(length - 2, -1, -1):
-                    place = index - np.uint64(back)
-                    value = value * _BASE + hashes[place] + gaps[place]
+                    value = value * _BASE + added[index - np.uint64(back)]
                 value = _finish(value)
             key[found + at], key_word[found + at] = value, index
             prefetch(address + (value >> by >> _THREE))
@@ -171,9 +188,13 @@ def next_chunk(data, size, table, lists, state, at):
     n_start, n, n_nul = edges(
         data, low, high, state, table.characters.classes, lists.start, lists.end, lists.joined, lists.nuls, at[OPEN]
     )
-    hash_words(data, lists, n, at[END], table)
-    found, at[RUN] = _select(lists, n, at[RUN], table)
-    _make_keys(lists, _narrow(lists, found, table), table)
+    if table.gaps:
+        hash_gaps(data, lists, n, at[END], table)
+    _allow(lists, n)
+    hash_words(data, lists, n, table)
+    found = _select(lists, n)
+    _narrow(lists, found, table)
+    _make_keys(lists, found, table)
     at[LOW], at[OPEN] = high, n_start - n
     return n, n_nul
 
@@ -181,12 +202,12 @@ def next_chunk(data, size, table, lists, state, at):
 @_compile
 def close_chunk(lists, at, n, n_nul):
     """Move what the next chunk needs to the front of the lists."""
-    start, hashes, gaps = lists.start, lists.hashes, lists.gaps
+    start, joined, hashes, added = lists.start, lists.joined, lists.hashes, lists.added
     at[DOCUMENT] += n_nul
     at[WORDS] += n
     if n:
         at[END] = lists.end[BACK + n - 1]
-    opened, opened_joined = start[BACK + n], lists.joined[BACK + n]
+    opened, opened_joined = start[BACK + n], joined[BACK + n]
     for row in range(BACK):
-        start[row], hashes[row], gaps[row] = start[n + row], hashes[n + row], gaps[n + row]
-    start[BACK], lists.joined[BACK] = opened, opened_joined
+        start[row], joined[row], hashes[row], added[row] = start[n + row], joined[n + row], hashes[n + row], added[n + row]
+    start[BACK], joined[BACK] = opened, opened_joined

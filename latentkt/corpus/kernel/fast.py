@@ -18,7 +18,7 @@ from latentkt.corpus.kernel.hashing import Buffer
 from latentkt.corpus.kernel.lookup import AHEAD, find_slots
 from latentkt.corpus.kernel.table import Events, PhraseTable, Words
 from latentkt.corpus.kernel.tallying import PhraseCounter
-from latentkt.corpus.kernel.words import hash_words
+from latentkt.corpus.kernel.words import hash_gaps, hash_words
 from latentkt.corpus.matching import CharacterTables
 
 __all__ = ["CellSums", "PhraseCounter", "careful", "extract_lines", "find", "tokenise"]
@@ -43,19 +43,20 @@ def tokenise(buffer: Buffer, tables: CharacterTables, *, fold_bits: int, gaps: b
         buffer.data, 0, buffer.size, np.zeros(4, np.uint64), tables.classes, lists.start, lists.end, lists.joined,
         lists.nuls, 0,
     )  # fmt: skip
-    hash_words(buffer.data, lists, n, -1, table)
+    if gaps:
+        hash_gaps(buffer.data, lists, n, -1, table)
+    hash_words(buffer.data, lists, n, table)
     part = slice(BACK, BACK + n)
-    start, end, joined = lists.start[part], lists.end[part], lists.joined[part]
-    return Words(
-        start.astype(np.int64), end.astype(np.int64), lists.hashes[part], lists.gaps[part], joined.astype(bool)
-    )
+    start, end, joined, hashes = lists.start[part], lists.end[part], lists.joined[part], lists.hashes[part]
+    gap = lists.added[part] - hashes if gaps else np.zeros(n, np.uint64)
+    return Words(start.astype(np.int64), end.astype(np.int64), hashes, gap, joined.astype(bool))
 
 
 _NONE8, _NONE64 = np.zeros(0, np.uint8), np.zeros(0, np.uint64)
 _NO_SLOTS, _NO_HOMES = np.zeros(0, np.int32), np.zeros(0, np.uint32)
 _NO_TABLES = CharacterTables(_NONE8, np.zeros(0, np.uint32), np.zeros((0, 3), np.uint32))
 _EMPTY = PhraseTable(
-    _NO_TABLES, 0, False, 1, 0, _NONE8, 0, _NONE8, 0, _NONE64, 0, _NONE64, _NO_HOMES, 0, 0, _NO_SLOTS
+    _NO_TABLES, 0, False, 1, 0, np.zeros(2, np.uint8), 63, _NONE8, 0, _NONE64, 0, _NONE64, _NO_HOMES, 0, 0, _NO_SLOTS
 )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
     """All phrases of the table in a buffer, by last word, shorter first."""
     columns = [np.zeros(2 * KEYS + buffer.size // 32, np.int64) for _ in range(6)]
     word_starts = np.zeros(len(buffer.starts), np.int64)
-    state, at, lists = np.zeros(4, np.uint64), np.zeros(6, np.int64), new_lists()
+    state, at, lists = np.zeros(4, np.uint64), np.zeros(5, np.int64), new_lists()
     scratch = np.zeros((KEYS + AHEAD, 2), np.uint64), np.zeros(KEYS, np.uint32), np.zeros(len(lists.start) + 2, np.uint32)
     at[END] = -1
     n = 0

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "block_masks", "byte_mask", "copy_block", "count_bits", "load8", "load64", "lowest_bit", "match4", "prefetch",
-    "store8",
+    "store8", "store_lengths",
 ]  # fmt: skip
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
@@ -132,6 +132,28 @@ def byte_mask(typing_context: Any, address: Any, bits: Any) -> Any:
         return builder.bitcast(met, _WORD)
 
     return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def store_lengths(typing_context: Any, joined: Any, target: Any) -> Any:
+    """For 64 words, the lengths of the phrases that may end with each as far as the gaps go, a byte each, as bits.
+
+    Args:
+        joined: Address of a byte for each word, 1 if it is joined to the word before; seven more lie before them.
+        target: Where to write.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lengths = bit = ir.Constant(_BLOCK, [1] * 64)
+        for back in range(7):
+            address = builder.sub(arguments[0], _WORD(back))
+            flags = builder.load(builder.inttoptr(address, _BLOCK.as_pointer()), align=1)
+            bit = builder.and_(builder.add(bit, bit), builder.sub(ir.Constant(_BLOCK, [0] * 64), flags))
+            lengths = builder.or_(lengths, bit)
+        builder.store(lengths, builder.inttoptr(arguments[1], _BLOCK.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), generate
 
 
 @intrinsic

@@ -101,7 +101,7 @@ def _sort(lists, length, row, nul, n_nul, document, parts):
 @_compile
 def _count(data, size, base, table, lists, parts, totals):
     """Count a buffer; documents are numbered from `base`. Returns how many phrases were met for the first time."""
-    state, at = np.zeros(4, np.uint64), np.zeros(6, np.int64)
+    state, at = np.zeros(4, np.uint64), np.zeros(5, np.int64)
     at[DOCUMENT], at[END] = base, -1
     n_parts = len(parts.n)
     n_fresh = 0

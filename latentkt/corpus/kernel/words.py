@@ -13,12 +13,13 @@ from latentkt.corpus.kernel import hashing
 from latentkt.corpus.kernel.edges import BACK, decode
 from latentkt.corpus.kernel.simd import load64
 
-__all__ = ["hash_words"]
+__all__ = ["hash_gaps", "hash_words"]
 
 _FIRST, _SECOND, _LATER = np.uint64(hashing.FIRST), np.uint64(hashing.SECOND), np.uint64(hashing.LATER)
 _GAP_BASIS, _GAP_PRIME = np.uint64(hashing.GAP_BASIS), np.uint64(hashing.GAP_PRIME)
 _HIGH = np.uint64(0x8080808080808080)
-_ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+_ZERO, _ONE, _EIGHT, _SIXTEEN = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(16)
+_GROUP = 32
 _U23, _U41, _BIT5 = np.uint64(23), np.uint64(41), np.uint64(0x20)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 _inline: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True, inline="always")
@@ -97,14 +98,25 @@ def gap_hash(data, first, stop, classes):
 
 
 @_compile
-def hash_words(data, lists, n, previous_end, table):
-    """Hash of every word; with gaps also that of the gap before it, which then joins unless a document ends there."""
-    address = np.uint64(data.ctypes.data)
-    fold_bits = np.uint64(table.fold_bits)
-    classes, folds, expansions = table.characters
-    start, end, joined, hashes, gaps = lists.start, lists.end, lists.joined, lists.hashes, lists.gaps
-    cache, masks = lists.cache, lists.masks
+def hash_gaps(data, lists, n, previous_end, table):
+    """Hash of the gap before each word, which then joins unless a document ends there."""
+    classes, start, end, joined, added = table.characters[0], lists.start, lists.end, lists.joined, lists.added
     for index in range(BACK, BACK + n):
+        added[index] = _ZERO
+        if joined[index] == 0:
+            before = np.int64(end[index - 1]) if index > BACK else previous_end
+            if before >= 0:
+                added[index], broken = gap_hash(data, before, np.int64(start[index]), classes)
+                joined[index] = 0 if broken else 1
+
+
+@_compile
+def _hash_carefully(data, lists, low, high, table):
+    """Hash of each of some words, whatever they hold."""
+    address, fold_bits = np.uint64(data.ctypes.data), np.uint64(table.fold_bits)
+    _, folds, expansions = table.characters
+    start, end, hashes, cache, masks = lists.start, lists.end, lists.hashes, lists.cache, lists.masks
+    for index in range(low, high):
         first = np.int64(start[index])
         length = np.int64(end[index]) - first
         if length > 16:
@@ -121,11 +133,39 @@ def hash_words(data, lists, n, previous_end, table):
             hashes[index] = cache[slot, 2]
         else:
             hashes[index] = (one | fold_bits & one_mask) * _FIRST + (two | fold_bits & two_mask) * _SECOND
+
+
+@_compile
+def hash_words(data, lists, n, table):
+    """Hash of every word, with gaps also plus that of the gap before it; lengths that no phrase with its end has go.
+
+    Words are hashed in groups as if all were short and ASCII, without a branch; the few groups with another are hashed
+    again.
+    """
+    address, fold_bits, shift = np.uint64(data.ctypes.data), np.uint64(table.fold_bits), np.uint64(table.last_shift)
+    start, end, hashes, mask, masks, last = (
+        lists.start, lists.end, lists.hashes, lists.mask, lists.masks, table.last,
+    )  # fmt: skip
+    low, stop = BACK, BACK + n
+    while low + _GROUP <= stop:
+        odd = _ZERO
+        for index in range(low, low + _GROUP):
+            first = np.uint64(start[index])
+            length = np.uint64(end[index]) - first
+            short = min(length, _SIXTEEN)
+            one = (load64(address + first) | fold_bits) & masks[short, 0]
+            two = (load64(address + first + _EIGHT) | fold_bits) & masks[short, 1]
+            hashes[index] = one * _FIRST + two * _SECOND
+            odd |= (one | two) & _HIGH | length - short
+        if odd:
+            _hash_carefully(data, lists, low, low + _GROUP, table)
+        for index in range(low, low + _GROUP):
+            mask[index] &= last[hashes[index] >> shift]
+        low += _GROUP
+    _hash_carefully(data, lists, low, stop, table)  # behind the last word of the list stands anything
+    for index in range(low, stop):
+        mask[index] &= last[hashes[index] >> shift]
     if table.gaps:
+        added = lists.added
         for index in range(BACK, BACK + n):
-            gaps[index] = _ZERO
-            if joined[index] == 0:
-                before = np.int64(end[index - 1]) if index > BACK else previous_end
-                if before >= 0:
-                    gaps[index], broken = gap_hash(data, before, np.int64(start[index]), classes)
-                    joined[index] = 0 if broken else 1
+            added[index] += hashes[index]
