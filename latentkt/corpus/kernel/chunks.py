@@ -42,6 +42,7 @@ class Lists(NamedTuple):
         end: Byte behind it.
         joined: Whether a phrase may run over the gap before it.
         nuls: For each NUL, how many words start before it.
+        numbers: Number of the document of each word, for who counts documents.
         hashes: Hash of each word.
         added: Hash of each word plus that of the gap before it; not filled where the table has no gaps.
         mask: Lengths of the phrases that may end with each word, as bits.
@@ -60,6 +61,7 @@ class Lists(NamedTuple):
     end: NDArray[np.uint32]
     joined: NDArray[np.uint8]
     nuls: NDArray[np.int64]
+    numbers: NDArray[np.uint32]
     hashes: NDArray[np.uint64]
     added: NDArray[np.uint64]
     mask: NDArray[np.uint8]
@@ -82,7 +84,7 @@ def new_lists(size: int = CHUNK) -> Lists:
     u8, u32, u64 = np.uint8, np.uint32, np.uint64
     return Lists(
         np.zeros(words, u32), np.zeros(words, u32), np.zeros(words, u8), np.zeros(size + 256, np.int64),
-        np.zeros(words, u64), np.zeros(words, u64), np.zeros(words, u8), np.zeros(words, u32), np.zeros(words, u8),
+        np.zeros(words, u32), np.zeros(words, u64), np.zeros(words, u64), np.zeros(words, u8), np.zeros(words, u32), np.zeros(words, u8),
         np.zeros(words, u64), np.zeros(words, u32), np.zeros(KEYS, u64), np.zeros(KEYS, u32), np.zeros(hashing.MAX_WORDS + 1, np.int64),
         hashing.piece_masks(), cache,
     )  # fmt: skip

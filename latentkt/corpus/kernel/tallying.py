@@ -19,13 +19,16 @@ from latentkt.corpus.kernel.chunks import DOCUMENT, END, LOW, close_chunk, new_l
 from latentkt.corpus.kernel.edges import BACK
 from latentkt.corpus.kernel.hashing import Buffer
 from latentkt.corpus.kernel.lookup import AHEAD, find_slots
+from latentkt.corpus.kernel.simd import prefetch
 from latentkt.corpus.kernel.table import PhraseTable
 
 __all__ = ["PhraseCounter"]
 
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
-_STRIDE = _PART_ROOM + AHEAD + 24  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
+_SORTED = 1 << 10  # keys sorted between two looks at how full the parts are
+_STRIDE = _PART_ROOM + _SORTED + AHEAD + 24  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
 _DIRECT = 1 << 16
+_FOUR, _AHEAD = np.uint64(4), np.uint64(192)
 _U32, _LOW32, _U58 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 
@@ -77,25 +80,31 @@ def _look_up(parts, part, table, totals, n_fresh):
 
 
 @_compile
-def _sort(lists, length, row, nul, n_nul, document, parts):
-    """Put keys of one length into their parts until one is full; returns the next row, NUL and the full part or -1."""
-    key, key_word, end, nuls = lists.key, lists.key_word, lists.end, lists.nuls
+def _number_documents(lists, n, n_nul, document):
+    """Note for each word the number of its document; `document` is that of the first."""
+    numbers, nuls = lists.numbers, lists.nuls
+    low = BACK
+    for row in range(n_nul + 1):
+        high = BACK + (nuls[row] if row < n_nul else n)
+        numbers[low:high] = document
+        low, document = high, document + 1
+
+
+@_compile
+def _sort(lists, low, high, parts):
+    """Put some keys, at most `_SORTED`, into their parts."""
+    key, key_word, end, numbers = lists.key, lists.key_word, lists.end, lists.numbers
     waiting, part_n = parts.waiting, parts.n
-    several = np.uint64(len(part_n) - 1)
-    while row < lists.bounds[length]:
-        index = np.int64(key_word[row])
-        while nul < n_nul and nuls[nul] <= index - BACK:
-            nul += 1
-        value = key[row]
+    several, address = np.uint64(len(part_n) - 1), np.uint64(waiting.ctypes.data)
+    size = np.uint64(waiting.shape[1])
+    for row in range(low, high):
+        index, value = key_word[row], key[row]
         part = (value >> _U58) & several
         place = np.uint64(part_n[part])
+        prefetch(address + (part * size + place << _FOUR) + _AHEAD)
         waiting[part, place, 0] = value
-        waiting[part, place, 1] = np.uint64(document + nul) << _U32 | np.uint64(end[index])
+        waiting[part, place, 1] = np.uint64(numbers[index]) << _U32 | np.uint64(end[index])
         part_n[part] += 1
-        row += 1
-        if part_n[part] == _PART_ROOM:
-            return row, nul, np.int64(part)
-    return row, nul, -1
 
 
 @_compile
@@ -103,17 +112,17 @@ def _count(data, size, base, table, lists, parts, totals):
     """Count a buffer; documents are numbered from `base`. Returns how many phrases were met for the first time."""
     state, at = np.zeros(4, np.uint64), np.zeros(5, np.int64)
     at[DOCUMENT], at[END] = base, -1
-    n_parts = len(parts.n)
+    n_parts, part_n = len(parts.n), parts.n
     n_fresh = 0
     while at[LOW] < size:
         n, n_nul = next_chunk(data, size, table, lists, state, at)
-        row = 0
-        for length in range(1, table.max_words + 1):
-            nul = 0
-            while row < lists.bounds[length]:
-                row, nul, full = _sort(lists, length, row, nul, n_nul, at[DOCUMENT], parts)
-                if full >= 0:
-                    n_fresh = _look_up(parts, full, table, totals, n_fresh)
+        _number_documents(lists, n, n_nul, at[DOCUMENT])
+        n_keys = lists.bounds[table.max_words]
+        for low in range(0, n_keys, _SORTED):
+            _sort(lists, low, min(low + _SORTED, n_keys), parts)
+            for part in range(n_parts):
+                if part_n[part] > _PART_ROOM:
+                    n_fresh = _look_up(parts, part, table, totals, n_fresh)
         if n_parts == 1:
             n_fresh = _look_up(parts, 0, table, totals, n_fresh)
         close_chunk(lists, at, n, n_nul)
