@@ -17,7 +17,7 @@ from latentkt.errors import DataError
 __all__ = ["Batch", "Packer", "Skipped", "make_buffer", "prepare_buffer"]
 
 _LISTED = 1000
-_PIECE = 1 << 20
+_PIECE, _STEP = 1 << 20, 1 << 12
 
 
 class Batch(NamedTuple):
@@ -118,8 +118,16 @@ def _pieces(document: memoryview) -> Iterator[memoryview]:
     """
     low = 0
     while low < len(document):
-        high = low + _PIECE
-        while high < len(document) and document[high] > 0x7F:
-            high += 1
+        high = _next_ascii(document, low + _PIECE)
         yield document[low:high]
         low = high
+
+
+def _next_ascii(document: memoryview, at: int) -> int:
+    """The first place from `at` on with an ASCII character, the end of the document if there is none."""
+    while at < len(document):
+        found = np.flatnonzero(np.frombuffer(document[at : at + _STEP], np.uint8) < 0x80)[:1]
+        if len(found):
+            return at + int(found[0])
+        at += _STEP
+    return len(document)

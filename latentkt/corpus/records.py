@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from latentkt.corpus.documents import Skipped
@@ -20,11 +19,15 @@ def usable_text(shard: Shard, line: int, fields: Fields, record: Mapping[str, An
         DataError: There is none, in strict mode.
     """
     text = fields.text_of(record)
+    encoded = None
     if isinstance(text, str):
-        with suppress(UnicodeEncodeError):  # a lone surrogate, which JSON can smuggle in
-            return text.encode("utf-8")
-    skipped.add(shard.name, line, f"no text in field {fields.text!r}", repr(text)[:80])
-    return None
+        try:
+            encoded = text.encode("utf-8")
+        except UnicodeEncodeError:  # a lone surrogate, which JSON can smuggle in
+            encoded = None
+    if encoded is None:
+        skipped.add(shard.name, line, f"no text in field {fields.text!r}", repr(text)[:80])
+    return encoded
 
 
 def cluster_name(shard: Shard, line: int, fields: Fields, found: str | None, skipped: Skipped) -> str:

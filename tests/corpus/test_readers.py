@@ -192,3 +192,15 @@ def test_documents_are_prepared_alike_in_pieces(matching, texts, piece):
     prepared = [buffer.document(index).decode("utf-8") for index in range(len(texts))]
     assert prepared == [matching.prepare(text) for text in texts]
     assert buffer.size == buffer.starts[-1] and not buffer.data[buffer.size :].any()
+
+
+@pytest.mark.parametrize("place", [0, 1, 4095, 4096, 4097, 9000, 19_999])
+def test_a_piece_ends_before_the_next_ascii_character(place):
+    """However far it is: text without any ASCII character is one piece."""
+    from latentkt.corpus.documents import _next_ascii
+
+    data = bytearray(b"\xc3\xa9" * 10_000)
+    data[place : place + 1] = b"x"
+    assert _next_ascii(memoryview(bytes(data)), 0) == place
+    assert _next_ascii(memoryview(bytes(data)), min(place + 1, 20_000)) == len(data)
+    assert _next_ascii(memoryview(b""), 3) == 0

@@ -8,6 +8,7 @@ words allow; keys are then made one length after the other, so that no loop hold
 # mypy: disable-error-code="no-untyped-def,assignment,arg-type"
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,12 +82,12 @@ def new_lists(size: int = CHUNK) -> Lists:
     words = size // 2 + BACK + 136
     cache = np.zeros((8192, 3), np.uint64)
     cache[:, :2] = np.uint64(0xFFFFFFFFFFFFFFFF)
-    u8, u32, u64 = np.uint8, np.uint32, np.uint64
+    one, four, eight = (partial(np.zeros, dtype=kind) for kind in (np.uint8, np.uint32, np.uint64))
     return Lists(
-        np.zeros(words, u32), np.zeros(words, u32), np.zeros(words, u8), np.zeros(size + 256, np.int64),
-        np.zeros(words, u32), np.zeros(words, u64), np.zeros(words, u64), np.zeros(words, u8), np.zeros(words, u32), np.zeros(words, u8),
-        np.zeros(words, u64), np.zeros(words, u32), np.zeros(KEYS, u64), np.zeros(KEYS, u32), np.zeros(hashing.MAX_WORDS + 1, np.int64),
-        hashing.piece_masks(), cache,
+        start=four(words), end=four(words), joined=one(words), nuls=np.zeros(size + 256, np.int64), numbers=four(words),
+        hashes=eight(words), added=eight(words), mask=one(words), word=four(words), left=one(words),
+        pair_key=eight(words), picked=four(words), key=eight(KEYS), key_word=four(KEYS),
+        bounds=np.zeros(hashing.MAX_WORDS + 1, np.int64), masks=hashing.piece_masks(), cache=cache,
     )  # fmt: skip
 
 
@@ -152,8 +153,9 @@ def _pick(lists, n, length):
 @_compile
 def _make_keys(lists, n, table):
     """Keys of the phrases that may end with each word, one length after the other, past the Bloom filter."""
-    hashes, added, word, pair_key = lists.hashes, lists.added if table.gaps else lists.hashes, lists.word, lists.pair_key
-    picked, key, key_word, bounds = lists.picked, lists.key, lists.key_word, lists.bounds
+    hashes, added = lists.hashes, lists.added if table.gaps else lists.hashes
+    word, pair_key, picked = lists.word, lists.pair_key, lists.picked
+    key, key_word, bounds = lists.key, lists.key_word, lists.bounds
     bloom, by = table.bloom, np.uint64(table.bloom_shift)
     address = np.uint64(bloom.ctypes.data)
     found = 0
@@ -211,5 +213,10 @@ def close_chunk(lists, at, n, n_nul):
         at[END] = lists.end[BACK + n - 1]
     opened, opened_joined = start[BACK + n], joined[BACK + n]
     for row in range(BACK):
-        start[row], joined[row], hashes[row], added[row] = start[n + row], joined[n + row], hashes[n + row], added[n + row]
+        start[row], joined[row], hashes[row], added[row] = (
+            start[n + row],
+            joined[n + row],
+            hashes[n + row],
+            added[n + row],
+        )
     start[BACK], joined[BACK] = opened, opened_joined

@@ -115,7 +115,11 @@ def find(buffer: Buffer, table: PhraseTable) -> Events:
     columns = [np.zeros(2 * KEYS + buffer.size // 32, np.int64) for _ in range(6)]
     word_starts = np.zeros(len(buffer.starts), np.int64)
     state, at, lists = np.zeros(4, np.uint64), np.zeros(5, np.int64), new_lists()
-    scratch = np.zeros((KEYS + AHEAD, 2), np.uint64), np.zeros(KEYS, np.uint32), np.zeros(len(lists.start) + 2, np.uint32)
+    scratch = (
+        np.zeros((KEYS + AHEAD, 2), np.uint64),
+        np.zeros(KEYS, np.uint32),
+        np.zeros(len(lists.start) + 2, np.uint32),
+    )
     at[END] = -1
     n = 0
     while at[LOW] < buffer.size:

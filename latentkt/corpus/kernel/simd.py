@@ -138,9 +138,7 @@ def byte_mask(typing_context: Any, address: Any, bits: Any) -> Any:
 def store_lengths(typing_context: Any, joined: Any, target: Any) -> Any:
     """For 64 words, the lengths of the phrases that may end with each as far as the gaps go, a byte each, as bits.
 
-    Args:
-        joined: Address of a byte for each word, 1 if it is joined to the word before; seven more lie before them.
-        target: Where to write.
+    At the address `joined` lies a byte for each word, 1 if it is joined to the word before; six more lie before these.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

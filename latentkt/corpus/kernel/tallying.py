@@ -26,7 +26,9 @@ __all__ = ["PhraseCounter"]
 
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
 _SORTED = 1 << 10  # keys sorted between two looks at how full the parts are
-_STRIDE = _PART_ROOM + _SORTED + AHEAD + 24  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
+_STRIDE = (
+    _PART_ROOM + _SORTED + AHEAD + 24
+)  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
 _DIRECT = 1 << 16
 _FOUR, _AHEAD = np.uint64(4), np.uint64(192)
 _U32, _LOW32, _U58 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(64 - _PART_BITS)
@@ -143,9 +145,8 @@ class PhraseCounter:
         self._lists = new_lists()
         n_parts = PARTS if table.n_slots > _DIRECT else 1
         self._parts = Parts(np.zeros((n_parts, _STRIDE, 2), np.uint64), np.zeros(n_parts, np.int64))
-        self._totals = Totals(
-            np.zeros((table.n_slots, 4), np.uint32), np.zeros(table.n_slots + 1, np.int32), np.zeros(table.n_slots + 1, np.uint32),
-        )  # fmt: skip
+        n = table.n_slots
+        self._totals = Totals(np.zeros((n, 4), np.uint32), np.zeros(n + 1, np.int32), np.zeros(n + 1, np.uint32))
 
     def add(self, buffer: Buffer) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Count a buffer.
