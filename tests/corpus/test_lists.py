@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -156,6 +157,32 @@ def test_counters_do_not_share_what_they_keep():
     new_york, york = table.slot_of.tolist()
     assert (one.occurrences[new_york], one.occurrences[york]) == (30_000, 30_002)
     assert (other.occurrences[new_york], other.occurrences[york]) == (0, 3)
+
+
+def test_find_keeps_nothing_of_earlier_buffers():
+    """Its scratch memory outlives a call: another matching, table or text in between changes nothing."""
+    kernel, text = open_kernel("numba"), "\u00c9t\u00e9 \u00c9t\u00e9 \u00e9t\u00e9 caf\u00e9, " * 9000
+    matchings = [Matching(), Matching(case="sensitive"), Matching(case="full", punctuation="plain")]
+    tables = [build_table(["\u00e9t\u00e9", "caf\u00e9"], matching, kernel) for matching in matchings]
+    buffers = [make_buffer([text, "caf\u00e9"], matchings[0], kernel), make_buffer(["", "x"], matchings[0], kernel)]
+    for _ in range(2):
+        for table, many in zip(tables, (36_001, 18_001, 36_001), strict=True):
+            events = [kernel.find(buffer, table) for buffer in buffers]
+            assert [len(found.slot) for found in events] == [many, 0]
+            assert np.bincount(events[0].document).tolist() == [many - 1, 1]
+            assert events[1].word_starts.tolist() == [0, 0, 1]
+
+
+def test_find_in_threads_and_with_more_events_than_foreseen():
+    kernel = open_kernel("numba")
+    table = build_table(["a", "b", "a b"], Matching(), kernel)
+    buffers = [make_buffer([word * 200_000], Matching(), kernel) for word in ("a ", "b ", "a b ", "c ")]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            found = [events.slot for events in threads.map(lambda buffer: kernel.find(buffer, table), buffers)]
+            assert [np.bincount(slots, minlength=3)[table.slot_of].tolist() for slots in found] == [
+                [200_000, 0, 0], [0, 200_000, 0], [200_000, 200_000, 200_000], [0, 0, 0],
+            ]  # fmt: skip
 
 
 CODE = """

@@ -21,7 +21,7 @@ from latentkt.corpus.kernel.edges import BACK, edges
 from latentkt.corpus.kernel.simd import byte_mask, count_bits, prefetch, store_lengths
 from latentkt.corpus.kernel.words import hash_gaps, hash_words
 
-__all__ = ["CHUNK", "KEYS", "Lists", "close_chunk", "new_lists", "next_chunk"]
+__all__ = ["CHUNK", "KEYS", "Lists", "close_chunk", "forget", "new_lists", "next_chunk"]
 
 CHUNK = 32 * 1024
 KEYS = hashing.MAX_WORDS * (CHUNK // 2 + 1)  # most keys of one chunk
@@ -80,15 +80,21 @@ class Lists(NamedTuple):
 def new_lists(size: int = CHUNK) -> Lists:
     """Lists for the words of `size` bytes of text; 64 entries are written at once, hence the slack."""
     words = size // 2 + BACK + 136
-    cache = np.zeros((8192, 3), np.uint64)
-    cache[:, :2] = np.uint64(0xFFFFFFFFFFFFFFFF)
     one, four, eight = (partial(np.zeros, dtype=kind) for kind in (np.uint8, np.uint32, np.uint64))
-    return Lists(
+    lists = Lists(
         start=four(words), end=four(words), joined=one(words), nuls=np.zeros(size + 256, np.int64), numbers=four(words),
         hashes=eight(words), added=eight(words), mask=one(words), word=four(words), left=one(words),
         pair_key=eight(words), picked=four(words), key=eight(KEYS), key_word=four(KEYS),
-        bounds=np.zeros(hashing.MAX_WORDS + 1, np.int64), masks=hashing.piece_masks(), cache=cache,
+        bounds=np.zeros(hashing.MAX_WORDS + 1, np.int64), masks=hashing.piece_masks(),
+        cache=np.zeros((8192, 3), np.uint64),
     )  # fmt: skip
+    forget(lists)
+    return lists
+
+
+def forget(lists: Lists) -> None:
+    """Empty the cache of hashes: they hold for one table alone. What else the lists keep is overwritten or not read."""
+    lists.cache[:, :2] = np.uint64(0xFFFFFFFFFFFFFFFF)  # no word has these bytes
 
 
 @_compile

@@ -4,6 +4,7 @@
 # mypy: disable-error-code="no-untyped-def,assignment,arg-type"
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from latentkt.corpus.kernel.cells import CellSums
-from latentkt.corpus.kernel.chunks import DOCUMENT, END, KEYS, LOW, WORDS, close_chunk, new_lists, next_chunk
+from latentkt.corpus.kernel.chunks import DOCUMENT, END, KEYS, LOW, WORDS, close_chunk, forget, new_lists, next_chunk
 from latentkt.corpus.kernel.edges import BACK, care_places, edges
 from latentkt.corpus.kernel.extract import extract_lines
 from latentkt.corpus.kernel.hashing import Buffer
@@ -110,21 +111,32 @@ def _find(data, size, table, lists, state, at, out, n_events, scratch):
     return n_events
 
 
+class _Scratch(threading.local):
+    """What `find` works with, kept from buffer to buffer: fresh memory costs a page fault every 4 kB.
+
+    The events are not kept here: they are handed out.
+    """
+
+    def __init__(self) -> None:
+        self.lists = new_lists()
+        order, places = np.zeros(KEYS, np.uint32), np.zeros(len(self.lists.start) + 2, np.uint32)
+        self.rows = np.zeros((KEYS + AHEAD, 2), np.uint64), order, places
+
+
+_scratch = _Scratch()
+
+
 def find(buffer: Buffer, table: PhraseTable) -> Events:
     """All phrases of the table in a buffer, by last word, shorter first."""
-    columns = [np.zeros(2 * KEYS + buffer.size // 32, np.int64) for _ in range(6)]
+    columns = [np.empty(KEYS + buffer.size // 24, np.int64) for _ in range(6)]
     word_starts = np.zeros(len(buffer.starts), np.int64)
-    state, at, lists = np.zeros(4, np.uint64), np.zeros(5, np.int64), new_lists()
-    scratch = (
-        np.zeros((KEYS + AHEAD, 2), np.uint64),
-        np.zeros(KEYS, np.uint32),
-        np.zeros(len(lists.start) + 2, np.uint32),
-    )
+    state, at, lists = np.zeros(4, np.uint64), np.zeros(5, np.int64), _scratch.lists
+    forget(lists)
     at[END] = -1
     n = 0
     while at[LOW] < buffer.size:
         if len(columns[0]) - n < KEYS:
-            columns = [np.concatenate([column, np.zeros(len(column), np.int64)]) for column in columns]
-        n = _find(buffer.data, buffer.size, table, lists, state, at, (*columns, word_starts), n, scratch)
+            columns = [np.concatenate([column[:n], np.empty(n + KEYS, np.int64)]) for column in columns]
+        n = _find(buffer.data, buffer.size, table, lists, state, at, (*columns, word_starts), n, _scratch.rows)
     slot, document, last, length, start, end = (column[:n] for column in columns)
     return Events(slot.astype(np.int32), document, last - length + 1, last, start, end, word_starts)
