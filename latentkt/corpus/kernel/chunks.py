@@ -219,10 +219,6 @@ def close_chunk(lists, at, n, n_nul):
         at[END] = lists.end[BACK + n - 1]
     opened, opened_joined = start[BACK + n], joined[BACK + n]
     for row in range(BACK):
-        start[row], joined[row], hashes[row], added[row] = (
-            start[n + row],
-            joined[n + row],
-            hashes[n + row],
-            added[n + row],
-        )
+        start[row], joined[row] = start[n + row], joined[n + row]
+        hashes[row], added[row] = hashes[n + row], added[n + row]
     start[BACK], joined[BACK] = opened, opened_joined
