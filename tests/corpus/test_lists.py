@@ -111,16 +111,19 @@ def test_phrases_run_over_the_edges_of_chunks(size, gap):
         assert counter.documents.tolist() == [4 + 2 * alone]
 
 
-def test_parts_overflow_and_are_emptied(monkeypatch):
-    """One phrase all over the text fills a part many times in one buffer; documents are still told apart."""
+@pytest.mark.parametrize("room", [1, 1000])
+def test_parts_overflow_and_are_emptied(room, monkeypatch):
+    """All parts are filled many times in one buffer, the part of a very common phrase more often."""
     from latentkt.corpus.kernel import tallying
 
     monkeypatch.setattr(tallying, "_DIRECT", 0)
-    many = tallying._PART_ROOM * 3
-    texts = ["new york " * many, "york " * 10, "new york"]
-    counts = count_phrases(["new york", "york new", "york", "york york"], texts=texts, kernel="numba")
-    assert counts.occurrences.tolist() == [many + 1, many - 1, many + 11, 9]
-    assert counts.documents.tolist() == [2, 1, 3, 1]
+    monkeypatch.setattr(tallying, "_PART_ROOM", room)
+    phrases = [f"n{index} m{index % 7}" for index in range(2000)]
+    many = 100_000
+    texts = [" ".join(phrases * 100), "new york " * many, "york " * 10, "new york"]
+    counts = count_phrases([*phrases, "new york", "york new", "york", "york york"], texts=texts, kernel="numba")
+    assert counts.occurrences.tolist() == [100] * 2000 + [many + 1, many - 1, many + 11, 9]
+    assert counts.documents.tolist() == [1] * 2000 + [2, 1, 3, 1]
 
 
 @pytest.mark.parametrize("direct", [True, False])

@@ -26,11 +26,10 @@ __all__ = ["PhraseCounter"]
 
 PARTS, _PART_BITS, _PART_ROOM = 64, 6, 1 << 15
 _SORTED = 1 << 10  # keys sorted between two looks at how full the parts are
-_STRIDE = (
-    _PART_ROOM + _SORTED + AHEAD + 24
-)  # parts fill evenly: at a power of two apart, their ends would share one set of the cache
+# Rows of a part behind its room. Parts fill evenly: a power of two apart, their ends would share one set of the cache.
+_BEHIND = _SORTED + AHEAD + 24
 _DIRECT = 1 << 16
-_FOUR, _AHEAD = np.uint64(4), np.uint64(192)
+_FOUR, _WRITTEN = np.uint64(4), np.uint64(192)  # bytes of a part between a prefetch and what is written
 _U32, _LOW32, _U58 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(64 - _PART_BITS)
 _compile: Any = njit(cache=True, boundscheck=False, error_model="numpy", nogil=True)
 
@@ -88,8 +87,8 @@ def _number_documents(lists, n, n_nul, document):
     low = BACK
     for row in range(n_nul + 1):
         high = BACK + (nuls[row] if row < n_nul else n)
-        numbers[low:high] = document
-        low, document = high, document + 1
+        numbers[low:high] = document + row
+        low = high
 
 
 @_compile
@@ -103,7 +102,7 @@ def _sort(lists, low, high, parts):
         index, value = key_word[row], key[row]
         part = (value >> _U58) & several
         place = np.uint64(part_n[part])
-        prefetch(address + (part * size + place << _FOUR) + _AHEAD)
+        prefetch(address + (part * size + place << _FOUR) + _WRITTEN)
         waiting[part, place, 0] = value
         waiting[part, place, 1] = np.uint64(numbers[index]) << _U32 | np.uint64(end[index])
         part_n[part] += 1
@@ -114,7 +113,7 @@ def _count(data, size, base, table, lists, parts, totals):
     """Count a buffer; documents are numbered from `base`. Returns how many phrases were met for the first time."""
     state, at = np.zeros(4, np.uint64), np.zeros(5, np.int64)
     at[DOCUMENT], at[END] = base, -1
-    n_parts, part_n = len(parts.n), parts.n
+    n_parts, part_n, room = len(parts.n), parts.n, parts.waiting.shape[1] - _BEHIND
     n_fresh = 0
     while at[LOW] < size:
         n, n_nul = next_chunk(data, size, table, lists, state, at)
@@ -123,7 +122,7 @@ def _count(data, size, base, table, lists, parts, totals):
         for low in range(0, n_keys, _SORTED):
             _sort(lists, low, min(low + _SORTED, n_keys), parts)
             for part in range(n_parts):
-                if part_n[part] > _PART_ROOM:
+                if part_n[part] > room:
                     n_fresh = _look_up(parts, part, table, totals, n_fresh)
         if n_parts == 1:
             n_fresh = _look_up(parts, 0, table, totals, n_fresh)
@@ -144,7 +143,7 @@ class PhraseCounter:
         self._bytes = 0
         self._lists = new_lists()
         n_parts = PARTS if table.n_slots > _DIRECT else 1
-        self._parts = Parts(np.zeros((n_parts, _STRIDE, 2), np.uint64), np.zeros(n_parts, np.int64))
+        self._parts = Parts(np.zeros((n_parts, _PART_ROOM + _BEHIND, 2), np.uint64), np.zeros(n_parts, np.int64))
         n = table.n_slots
         self._totals = Totals(np.zeros((n, 4), np.uint32), np.zeros(n + 1, np.int32), np.zeros(n + 1, np.uint32))
 
