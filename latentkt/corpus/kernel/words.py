@@ -112,15 +112,17 @@ def hash_gaps(data, lists, n, previous_end, table):
 
 @_compile
 def _hash_carefully(data, lists, low, high, table):
-    """Hash of each of some words, whatever they hold."""
+    """Hash of each of some words, whatever they hold; returns how many are long or not ASCII."""
     address, fold_bits = np.uint64(data.ctypes.data), np.uint64(table.fold_bits)
     _, folds, expansions = table.characters
     start, end, hashes, cache, masks = lists.start, lists.end, lists.hashes, lists.cache, lists.masks
+    odd = _ZERO
     for index in range(low, high):
         first = np.int64(start[index])
         length = np.int64(end[index]) - first
         if length > 16:
             hashes[index] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
+            odd += _ONE
             continue
         one_mask, two_mask = masks[np.uint64(length), 0], masks[np.uint64(length), 1]
         one = load64(address + np.uint64(first)) & one_mask
@@ -131,34 +133,36 @@ def _hash_carefully(data, lists, low, high, table):
                 cache[slot, 0], cache[slot, 1] = one, two
                 cache[slot, 2] = slow_hash(data, first, first + length, folds, expansions, fold_bits)
             hashes[index] = cache[slot, 2]
+            odd += _ONE
         else:
             hashes[index] = (one | fold_bits & one_mask) * _FIRST + (two | fold_bits & two_mask) * _SECOND
+    return odd
 
 
 @_compile
 def hash_words(data, lists, n, table):
     """Hash of every word, with gaps also plus that of the gap before it; lengths that no phrase with its end has go.
 
-    Words are hashed in groups as if all were short and ASCII, without a branch; the few groups with another are hashed
-    again.
+    Words are hashed in groups as if all were short and ASCII, without a branch; a group with another is hashed again,
+    and so, at once, are those behind it as long as they hold such words.
     """
     address, fold_bits, shift = np.uint64(data.ctypes.data), np.uint64(table.fold_bits), np.uint64(table.last_shift)
     start, end, hashes, mask, masks, last = (
         lists.start, lists.end, lists.hashes, lists.mask, lists.masks, table.last,
     )  # fmt: skip
-    low, stop = BACK, BACK + n
+    low, stop, odd = BACK, BACK + n, _ZERO
     while low + _GROUP <= stop:
-        odd = _ZERO
-        for index in range(low, low + _GROUP):
-            first = np.uint64(start[index])
-            length = np.uint64(end[index]) - first
-            short = min(length, _SIXTEEN)
-            one = (load64(address + first) | fold_bits) & masks[short, 0]
-            two = (load64(address + first + _EIGHT) | fold_bits) & masks[short, 1]
-            hashes[index] = one * _FIRST + two * _SECOND
-            odd |= (one | two) & _HIGH | length - short
+        if odd == 0:
+            for index in range(low, low + _GROUP):
+                first = np.uint64(start[index])
+                length = np.uint64(end[index]) - first
+                short = min(length, _SIXTEEN)
+                one = (load64(address + first) | fold_bits) & masks[short, 0]
+                two = (load64(address + first + _EIGHT) | fold_bits) & masks[short, 1]
+                hashes[index] = one * _FIRST + two * _SECOND
+                odd |= (one | two) & _HIGH | length - short
         if odd:
-            _hash_carefully(data, lists, low, low + _GROUP, table)
+            odd = _hash_carefully(data, lists, low, low + _GROUP, table)
         for index in range(low, low + _GROUP):
             mask[index] &= last[hashes[index] >> shift]
         low += _GROUP
