@@ -114,7 +114,7 @@ def _attended(
     keys = _behind(before[0], _turned(attention.k_proj(x).view(heads), angles))
     values = _behind(before[1], attention.v_proj(x).view(heads))
     attended = functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=queries.shape[1] != keys.shape[1]
+        queries, keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=True
     )
     return attended.transpose(1, 2).reshape(x.shape[0] * x.shape[1], -1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -123,13 +125,25 @@ def parametrised(layer):
     return lambda: parametrize.remove_parametrizations(layer.mlp.down_proj, "weight", leave_parametrized=False)
 
 
+def other_attention(layer):
+    own = type(layer.self_attn)
+
+    def forward(self, *args, **kwargs):
+        out, *rest = own.forward(self, *args, **kwargs)
+        return (out + 1, *rest)
+
+    layer.self_attn.__class__ = type("Theirs", (own,), {"forward": forward})
+    return lambda: setattr(layer.self_attn, "__class__", own)
+
+
 def other_activation(layer):
-    own, layer.mlp.act_fn = layer.mlp.act_fn, nn.GELU()
+    own, layer.mlp.act_fn = layer.mlp.act_fn, nn.GELU().eval()
     return lambda: setattr(layer.mlp, "act_fn", own)
 
 
 @pytest.mark.parametrize(
-    "change", [hooked, hooked_before, hooked_everywhere, offloaded, adapted, parametrised, other_activation]
+    "change",
+    [hooked, hooked_before, hooked_everywhere, offloaded, adapted, parametrised, other_attention, other_activation],
 )
 def test_what_a_user_hangs_on_a_block_is_run(change):
     handle = llama()
@@ -163,6 +177,36 @@ def test_an_attention_that_somebody_registered_is_run():
     call, layer = recorded(handle).calls[1], handle.arch.layers[1]
     layer.self_attn.config._attn_implementation = "theirs"
     assert not is_lean(layer, call)
+
+
+def test_a_call_with_other_arguments_runs_the_models_own_block():
+    handle = llama()
+    call, layer = recorded(handle).calls[1], handle.arch.layers[1]
+    angles = call.by_token
+    others = ({"by_token": {}}, {"by_token": {**angles, "gate": torch.ones(1)}}, {"alibi": torch.zeros(4, 1, 3)})
+    assert is_lean(layer, call) and not any(is_lean(layer, replace(call, **other)) for other in others)
+
+
+def test_a_weight_of_another_kind_runs_the_models_own_block():
+    class Packed(nn.Parameter):
+        pass
+
+    handle = llama()
+    call, layer = recorded(handle).calls[1], handle.arch.layers[1]
+    layer.mlp.up_proj.weight = Packed(layer.mlp.up_proj.weight.data)
+    assert not is_lean(layer, call)
+
+
+def test_a_scale_of_attention_that_was_set_is_kept():
+    handle = llama()
+    pair = tiny_pair(handle)
+    before = patch_roles(handle, [pair])["patched_value"]
+    for layer in handle.arch.layers:
+        layer.self_attn.scaling *= 3
+    assert is_lean(handle.arch.layers[1], recorded(handle).calls[1])
+    fast, slow = (patch_roles(handle, [pair], engine=engine)["patched_value"] for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+    assert (fast - before).abs().max() > 1e-3
 
 
 def test_weights_are_read_when_they_are_needed():
