@@ -69,6 +69,8 @@ def _scatter(axes: Axes, rows: pd.DataFrame) -> None:
         "largest predictions": (rows[rows["is_top"]], look("probe")),
     }
     for label, (points, drawn) in kinds.items():
+        if points.empty:
+            continue  # edges are not sampled
         axes.scatter(
             points["predicted"],
             points["exact"],

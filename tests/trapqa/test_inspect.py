@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from importlib import import_module
@@ -241,28 +242,20 @@ def test_without_the_extra_it_is_refused_by_name(monkeypatch, tmp_path):
 @pytest.mark.smollm2
 def test_the_local_model_is_asked_without_a_network(tmp_path):
     """The command of the guide, through inspect-ai's own provider for local models."""
-    from inspect_ai import eval as evaluate
-
     from latentkt.models.smollm2 import find_smollm2
 
-    evaluated = evaluate(
-        "latentkt/trapqa_names" if _registered() else import_module("latentkt.trapqa.inspect_tasks").trapqa_names(),
-        model="hf/smollm2",
-        model_args={"model_path": str(find_smollm2()), "device": "cpu"},
-        limit=2,
-        max_tokens=8,
-        display="none",
-        log_dir=str(tmp_path),
-    )[0]
-    found = records_from_log(evaluated.location)
+    # In a process and a folder of its own: inspect-ai sees no installed package from a checkout's root.
+    subprocess.run(
+        [
+            sys.executable, "-m", "inspect_ai", "eval", "latentkt/trapqa_names", "--model", "hf/smollm2",
+            "-M", f"model_path={find_smollm2()}", "-M", "device=cpu", "--limit", "2", "--max-tokens", "8",
+            "--display", "none", "--log-dir", "logs",
+        ],
+        cwd=tmp_path, check=True,
+    )  # fmt: skip
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    found = records_from_log(log)
     assert [record.question_id for record in found.records] == [
         item.id for item in builtin_items("scientist").items[:2]
     ]
     assert all(record.raw for record in found.records)
-
-
-def _registered() -> bool:
-    """Whether the installed distribution has the entry point; a checkout that was installed before it has not."""
-    from importlib.metadata import entry_points
-
-    return any(each.name == "latentkt" for each in entry_points(group="inspect_ai"))
