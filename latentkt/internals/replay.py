@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from latentkt.internals.lean import is_lean, lean_block
 from latentkt.internals.recording import CACHE_NAMES, LayerCall, Recording
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class _Prefix:
     """Stands in for a key–value cache: puts the base run's keys and values before the replayed ones."""
 
     def __init__(self, keys: Tensor, values: Tensor, *, stop: bool = False) -> None:
-        self.keys, self.values, self._stop = keys, values, stop
+        self.keys, self.values, self.stop = keys, values, stop
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -39,7 +40,7 @@ class _Prefix:
             torch.cat([self.keys.expand(batch, -1, -1, -1), keys], dim=2),
             torch.cat([self.values.expand(batch, -1, -1, -1), values], dim=2),
         )
-        if self._stop:
+        if self.stop:
             raise _Stop
         return self.seen
 
@@ -127,6 +128,10 @@ class Replay:
         return keys[None, :, : self._n_before], values[None, :, : self._n_before]
 
     def _call(self, index: int, h: Tensor, call: LayerCall, at: Tensor, cache: Any) -> Tensor:
+        if isinstance(cache, _Prefix) and not cache.stop and is_lean(self._layers[index], call):
+            angles = _take(call.by_token["position_embeddings"], self.tokens[at])
+            mask = self._mask(call)[at][None, None]
+            return lean_block(self._layers[index], h, angles, mask, (cache.keys, cache.values))
         arguments = {name: cache if name in CACHE_NAMES else value for name, value in call.constant.items()}
         tokens = self.tokens[at]
         arguments |= {name: _take(value, tokens) for name, value in call.by_token.items()}

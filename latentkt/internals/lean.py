@@ -1,0 +1,137 @@
+"""A Llama block in fewer passes over memory: the same products, less that is written between them.
+
+A sweep spends a quarter of its time between the matrix products: norms, rotary angles, masks and residual sums, each
+written out by the model's own block as a tensor of its own. Here they are done in place where nobody else looks. It
+stands in for the model's block only where it is that very block: classes are compared exactly, anybody's hook or
+adapter, a half precision or a GPU leads back to the module itself. Weights are read where they lie, never copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional
+from torch.nn.modules import module as modules
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor, nn
+
+    from latentkt.internals.recording import LayerCall
+
+__all__ = ["is_lean", "lean_block"]
+
+_FAMILY = "transformers.models.llama.modeling_llama"
+_PARTS = {  # what the block is made of: parts, and the classes that they have to be
+    "self_attn": "LlamaAttention",
+    "mlp": "LlamaMLP",
+    "input_layernorm": "LlamaRMSNorm",
+    "post_attention_layernorm": "LlamaRMSNorm",
+}
+_ATTENTION = ("eager", "sdpa")
+_ARGUMENTS = {"position_embeddings", "position_ids", "cache_position"}
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def is_lean(layer: nn.Module, call: LayerCall) -> bool:
+    """Whether `lean_block` does what this layer does when it is called like that, now."""
+    if not _is(layer, _FAMILY, "LlamaDecoderLayer") or modules._has_any_global_hook():
+        return False
+    return (
+        all(_is(getattr(layer, name), _FAMILY, kind) for name, kind in _PARTS.items())
+        and layer.self_attn.config._attn_implementation in _ATTENTION
+        and _is(layer.mlp.act_fn, "torch.nn.modules.activation", "SiLU", "transformers.activations", "SiLUActivation")
+        and all(_is_plain(one) for one in layer.modules())
+        and "position_embeddings" in call.by_token
+        and set(call.by_token) <= _ARGUMENTS
+        and call.alibi is None
+    )
+
+
+def _is(module: nn.Module, *known: str) -> bool:
+    """Whether a module is exactly of one of the (file, class) pairs."""
+    kind = type(module)
+    return (kind.__module__, kind.__name__) in zip(known[::2], known[1::2], strict=True)
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Nothing hangs on it, and its weights are fp32 on the CPU; a projection is an ordinary one."""
+    held = vars(module)
+    weights = held["_parameters"].values()
+    return (
+        not module.training
+        and "forward" not in held  # adapters and offloading put theirs there
+        and not any(held[name] for name in _HOOKS)
+        and all(type(one) is torch.nn.Parameter and _is_float32(one) for one in weights if one is not None)
+        and (not weights or _is(module, "torch.nn.modules.linear", "Linear", _FAMILY, "LlamaRMSNorm"))
+    )
+
+
+def _is_float32(weight: Tensor) -> bool:
+    return weight.dtype == torch.float32 and weight.device.type == "cpu"
+
+
+def lean_block(
+    layer: Any,
+    h: Float[Tensor, "variant token d_model"],
+    angles: tuple[Tensor, Tensor],
+    mask: Float[Tensor, "1 1 token key"],
+    before: tuple[Tensor, Tensor],
+) -> Float[Tensor, "variant token d_model"]:
+    """Apply a Llama block to the tokens of every variant.
+
+    Args:
+        layer: The block; `is_lean` holds.
+        h: What enters it; left as it is.
+        angles: Cosines and sines of the tokens' positions, [1, token, d_head] each.
+        mask: Additive; its keys are those of `before`, then the tokens' own.
+        before: Keys and values that all variants share, [1, n_kv, key, d_head] each.
+    """
+    attention, mlp = layer.self_attn, layer.mlp
+    attended = _attended(attention, _normed(layer.input_layernorm, h), angles, mask, before)
+    out = _biased(torch.addmm(h.flatten(0, 1), attended, attention.o_proj.weight.T), attention.o_proj)
+    normed = _normed(layer.post_attention_layernorm, out)
+    inner = functional.silu(mlp.gate_proj(normed), inplace=True).mul_(mlp.up_proj(normed))
+    return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj).view(h.shape)  # the sum is in the product
+
+
+def _biased(out: Tensor, linear: nn.Linear) -> Tensor:
+    return out if linear.bias is None else out.add_(linear.bias)
+
+
+def _normed(norm: Any, x: Tensor) -> Tensor:
+    scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1])
+    return (x * scale.add_(norm.variance_epsilon).rsqrt_()).mul_(norm.weight)
+
+
+def _attended(
+    attention: Any, x: Tensor, angles: tuple[Tensor, Tensor], mask: Tensor, before: tuple[Tensor, Tensor]
+) -> Float[Tensor, "row heads"]:
+    """What enters the output projection."""
+    heads = (*x.shape[:2], -1, attention.head_dim)
+    queries = _turned(attention.q_proj(x).view(heads), angles).transpose(1, 2)
+    keys = _behind(before[0], _turned(attention.k_proj(x).view(heads), angles))
+    values = _behind(before[1], attention.v_proj(x).view(heads))
+    attended = functional.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=True
+    )
+    return attended.transpose(1, 2).reshape(x.shape[0] * x.shape[1], -1)
+
+
+def _turned(x: Float[Tensor, "variant token head d_head"], angles: tuple[Tensor, Tensor]) -> Tensor:
+    """Rotary positions: the halves of each head turned against each other."""
+    cos, sin = (angle[:, :, None] for angle in angles)
+    half = x.shape[-1] // 2
+    turned = x * cos
+    turned[..., :half].addcmul_(x[..., half:], sin[..., :half], value=-1)
+    turned[..., half:].addcmul_(x[..., :half], sin[..., half:])
+    return turned
+
+
+def _behind(before: Float[Tensor, "1 n_kv key d_head"], own: Float[Tensor, "variant token n_kv d_head"]) -> Tensor:
+    """The shared keys or values, then the variants' own; one copy, laid out as attention reads it."""
+    n_before, own = before.shape[2], own.transpose(1, 2)
+    both = own.new_empty(*own.shape[:2], n_before + own.shape[2], own.shape[3])
+    both[:, :, :n_before], both[:, :, n_before:] = before, own
+    return both
