@@ -25,10 +25,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from corpus_methods import LIMIT_BYTES, LIMIT_SECONDS, LOWER, METHODS, PARSE, Material, Start, Worker
+from corpus_methods import LIMIT_BYTES, LIMIT_SECONDS, LOWER, METHODS, OURS, PARSE, REFERENCE, Material, Start, Worker
 from corpus_whole import end_to_end, peak_memory, spread, two_processes
 
-OURS, REFERENCE = "latentkt, numba", "latentkt, NumPy"
 LARGEST = {"re, alternation": 100, "pyahocorasick": 10_000, "ahocorasick_rs, DFA, inexact": 10_000}
 TURN = 0.2  # CPU-seconds
 PARTS = ("100", "10,000", "dense", "few", "whole")

@@ -22,6 +22,7 @@ import numpy as np
 
 LIMIT_SECONDS, LIMIT_BYTES = 60, 2_000_000_000
 LOWER, PARSE = "bytes.lower()", "decompression and parsing"
+OURS, REFERENCE = "latentkt, numba", "latentkt, NumPy"
 _BLOCK = 1_000_000  # peers read the text in blocks, so that their lists of hits stay small
 
 
@@ -199,8 +200,8 @@ def in_cache(material: Material) -> Passes:
 METHODS: dict[str, tuple[Callable[..., Passes], tuple[Any, ...]]] = {
     LOWER: (lower, ()),
     PARSE: (decompress_and_parse, ()),
-    "latentkt, numba": (latentkt, ("numba",)),
-    "latentkt, NumPy": (latentkt, ("numpy",)),
+    OURS: (latentkt, ("numba",)),
+    REFERENCE: (latentkt, ("numpy",)),
     "ahocorasick_rs, DFA": (aho_corasick, ("DFA", True)),
     "ahocorasick_rs, contiguous NFA": (aho_corasick, ("ContiguousNFA", True)),
     "ahocorasick_rs, DFA, inexact": (aho_corasick, ("DFA", False)),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corpus_methods import CONTROLS, LOWER, METHODS, PARSE, Material, Worker, timed
+from corpus_methods import CONTROLS, LOWER, METHODS, OURS, PARSE, Material, Worker, timed
 
 from latentkt.corpus import count_phrases
 from latentkt.corpus import readers as library_readers
@@ -74,7 +74,7 @@ def two_processes(path: Path, rounds: int) -> dict[str, str]:
     So for the library, and for two controls: work in the cache of a core, and `bytes.lower()` over text in memory. What
     they lack of 2 is what the machine takes from two processes whatever these do.
     """
-    pairs = {name: [Worker(name, path) for _ in range(2)] for name in ("latentkt, numba", *CONTROLS)}
+    pairs = {name: [Worker(name, path) for _ in range(2)] for name in (OURS, *CONTROLS)}
     ratios: dict[str, list[float]] = {name: [] for name in pairs}
     for _ in range(rounds):
         for name, (one, other) in pairs.items():

@@ -19,12 +19,10 @@ def usable_text(shard: Shard, line: int, fields: Fields, record: Mapping[str, An
         DataError: There is none, in strict mode.
     """
     text = fields.text_of(record)
-    encoded = None
-    if isinstance(text, str):
-        try:
-            encoded = text.encode("utf-8")
-        except UnicodeEncodeError:  # a lone surrogate, which JSON can smuggle in
-            encoded = None
+    try:
+        encoded = text.encode("utf-8") if isinstance(text, str) else None
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can smuggle in
+        encoded = None
     if encoded is None:
         skipped.add(shard.name, line, f"no text in field {fields.text!r}", repr(text)[:80])
     return encoded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -200,8 +201,6 @@ print(json.dumps([counts.occurrences.tolist(), counts.documents.tolist()]))
 
 @pytest.mark.slow
 def test_a_processor_without_wide_instructions_counts_the_same(tmp_path):
-    import os
-
     rng = random.Random(2)
     words = ["Ab", "cd", "\u00e9f", "ghijklmnopqrstuvwxyz", "x1", "_y", "\u212aelvin", "z"]
     texts = ["".join(rng.choice(words) + rng.choice("  .-") for _ in range(20_000)) for _ in range(3)]
