@@ -8,6 +8,8 @@ adapter, a half precision or a GPU leads back to the module itself. Weights are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from latentkt.internals.recording import LayerCall
 
-__all__ = ["is_lean", "lean_block"]
+__all__ = ["Span", "is_lean", "lean_block"]
 
 _FAMILY = "transformers.models.llama.modeling_llama"
 _PARTS = {  # what the block is made of: parts, and the classes that they have to be
@@ -72,28 +74,45 @@ def _is_float32(weight: Tensor) -> bool:
     return weight.dtype == torch.float32 and weight.device.type == "cpu"
 
 
-def lean_block(
-    layer: Any,
-    h: Float[Tensor, "variant token d_model"],
-    angles: tuple[Tensor, Tensor],
-    mask: Float[Tensor, "1 1 token key"],
-    before: tuple[Tensor, Tensor],
-) -> Float[Tensor, "variant token d_model"]:
-    """Apply a Llama block to the tokens of every variant.
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Rows of a lean block that attend alike: so many variants of the same tokens.
 
-    Args:
-        layer: The block; `is_lean` holds.
-        h: What enters it; left as it is.
+    Attributes:
+        variants: How many.
         angles: Cosines and sines of the tokens' positions, [1, token, d_head] each.
         mask: Additive; its keys are those of `before`, then the tokens' own.
         before: Keys and values that all variants share, [1, n_kv, key, d_head] each.
     """
+
+    variants: int
+    angles: tuple[Tensor, Tensor]
+    mask: Float[Tensor, "1 1 token key"]
+    before: tuple[Tensor, Tensor]
+
+    @property
+    def rows(self) -> int:
+        """Variants times tokens."""
+        return self.variants * int(self.mask.shape[2])
+
+
+def lean_block(
+    layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span], *, seen: list[tuple[Tensor, Tensor]] | None = None
+) -> Float[Tensor, "row d_model"]:
+    """Apply a Llama block to rows of several spans: its products are one for all, its attention is each span's own.
+
+    Args:
+        layer: The block; `is_lean` holds.
+        h: What enters it, span by span, variant by variant, token by token; left as it is.
+        spans: What the rows are.
+        seen: Each span's keys and values, those of `before` included, are put here.
+    """
     attention, mlp = layer.self_attn, layer.mlp
-    attended = _attended(attention, _normed(layer.input_layernorm, h), angles, mask, before)
-    out = _biased(torch.addmm(h.flatten(0, 1), attended, attention.o_proj.weight.T), attention.o_proj)
+    attended = _attended(attention, _normed(layer.input_layernorm, h), spans, seen)
+    out = _biased(torch.addmm(h, attended, attention.o_proj.weight.T), attention.o_proj)
     normed = _normed(layer.post_attention_layernorm, out)
     inner = functional.silu(mlp.gate_proj(normed), inplace=True).mul_(mlp.up_proj(normed))
-    return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj).view(h.shape)  # the sum is in the product
+    return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj)  # the sum is in the product
 
 
 def _biased(out: Tensor, linear: nn.Linear) -> Tensor:
@@ -106,17 +125,23 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 
 
 def _attended(
-    attention: Any, x: Tensor, angles: tuple[Tensor, Tensor], mask: Tensor, before: tuple[Tensor, Tensor]
+    attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span], seen: list[tuple[Tensor, Tensor]] | None
 ) -> Float[Tensor, "row heads"]:
     """What enters the output projection."""
-    heads = (*x.shape[:2], -1, attention.head_dim)
-    queries = _turned(attention.q_proj(x).view(heads), angles).transpose(1, 2)
-    keys = _behind(before[0], _turned(attention.k_proj(x).view(heads), angles))
-    values = _behind(before[1], attention.v_proj(x).view(heads))
-    attended = functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=True
-    )
-    return attended.transpose(1, 2).reshape(x.shape[0] * x.shape[1], -1)
+    rows = [span.rows for span in spans]
+    projected = [project(x).split(rows) for project in (attention.q_proj, attention.k_proj, attention.v_proj)]
+    parts = []
+    for span, *own in zip(spans, *projected, strict=True):
+        q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim) for one in own)
+        queries = _turned(q, span.angles).transpose(1, 2)
+        keys, values = _behind(span.before[0], _turned(k, span.angles)), _behind(span.before[1], v)
+        attended = functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=span.mask, scale=attention.scaling, enable_gqa=True
+        )
+        parts.append(attended.transpose(1, 2).reshape(span.rows, -1))
+        if seen is not None:
+            seen.append((keys, values))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _turned(x: Float[Tensor, "variant token head d_head"], angles: tuple[Tensor, Tensor]) -> Tensor:

@@ -7,11 +7,12 @@ packed into one sequence: none sees another, and each sees the run's own tokens 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from latentkt.internals.lean import is_lean, lean_block
+from latentkt.internals.lean import Span, is_lean, lean_block
 from latentkt.internals.recording import CACHE_NAMES, LayerCall, Recording
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Replay"]
+__all__ = ["Replay", "Suffix", "replayed"]
 
 
 class _Stop(Exception):
@@ -61,47 +62,65 @@ class _Whole:
         return self._before
 
 
+@dataclass(frozen=True, eq=False)
+class Suffix:
+    """The tokens of a run from one on, and what stands before them.
+
+    Attributes:
+        tokens: Packed tokens, ascending.
+        lender: Another recorded run, whose keys and values stand right before the tokens; None for the run itself.
+        n_lent: So many of them; before those, the run's own.
+    """
+
+    tokens: Int[Tensor, "token"]
+    lender: Recording | None = None
+    n_lent: int = 0
+
+    @property
+    def start(self) -> int:
+        """The first token that is not the run's own."""
+        return int(self.tokens[0]) - self.n_lent
+
+
 class Replay:
-    """Replays layers on packed segments of a recorded run.
+    """Replays layers on packed suffixes of a recorded run.
 
     Args:
         handle: The model.
         recording: The run.
-        segments: Packed tokens of each segment, ascending; a segment sees the run before its first token.
+        suffixes: Packed side by side; each sees the run before its start, and itself.
         chunk_tokens: Rows of a matrix product inside a layer; bounds memory.
 
     Attributes:
-        tokens: The packed tokens of all segments.
-        at_once: Variants that go through a layer together.
+        tokens: The packed tokens of all suffixes.
     """
 
     def __init__(
-        self,
-        handle: ModelHandle,
-        recording: Recording,
-        segments: Sequence[Int[Tensor, "token"]],
-        *,
-        chunk_tokens: int = 512,
+        self, handle: ModelHandle, recording: Recording, suffixes: Sequence[Suffix], *, chunk_tokens: int = 512
     ) -> None:
-        self._layers, self._recording = handle.arch.layers, recording
-        device = handle.device
-        self.tokens = torch.cat(list(segments)).to(device)
-        lengths = torch.tensor([len(segment) for segment in segments])
-        starts = torch.tensor([int(segment[0]) for segment in segments])
-        self._n_before = int(starts.max())
-        before = torch.arange(self._n_before)
-        self._keys = torch.cat([before.to(device), self.tokens])
-        number = torch.repeat_interleave(torch.arange(len(segments)), lengths)
-        self._sees = torch.cat([before[None] < starts[number][:, None], number[:, None] == number[None]], 1).to(device)
-        self.at_once = max(1, chunk_tokens // len(self.tokens))
+        self._layers, self._recording, device = handle.arch.layers, recording, handle.device
+        self._lenders = [(one.lender, slice(one.start, one.start + one.n_lent)) for one in suffixes if one.lender]
+        own = torch.cat([one.tokens for one in suffixes])
+        self._n_before = max(one.start for one in suffixes)
+        lent = [torch.arange(run.start, run.stop) for _, run in self._lenders]
+        self.tokens, self._keys = own.to(device), torch.cat([torch.arange(self._n_before), *lent, own]).to(device)
+        self._sees = self._seen(suffixes).to(device)
+        self._at_once = max(1, chunk_tokens // len(own))
         self._masks: dict[int, Tensor] = {}
+
+    def _seen(self, suffixes: Sequence[Suffix]) -> Tensor:
+        """Which keys each token may see, causality apart: the run before its suffix, what was lent to that, itself."""
+        number = torch.arange(len(suffixes))
+        of_token = torch.repeat_interleave(number, torch.tensor([len(one.tokens) for one in suffixes]))
+        of_lent = torch.repeat_interleave(number, torch.tensor([one.n_lent for one in suffixes]))
+        starts = torch.tensor([one.start for one in suffixes])
+        before = torch.arange(self._n_before)[None] < starts[of_token][:, None]
+        return torch.cat([before, of_token[:, None] == torch.cat([of_lent, of_token])[None]], 1)
 
     def layer(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
         """Apply layer `index` to the tokens of every variant."""
-        call, before = self._recording.calls[index], self._before(index)
-        every = torch.arange(len(self.tokens), device=h.device)
-        parts = [self._call(index, part, call, every, _Prefix(*before)) for part in h.split(self.at_once)]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        parts = [replayed(index, part.flatten(0, 1), [(self, len(part))]) for part in h.split(self._at_once)]
+        return torch.cat(parts).view(h.shape)
 
     def layer_at(
         self, index: int, h: Float[Tensor, "variant token d_model"], at: Int[Tensor, "reader"]
@@ -109,31 +128,42 @@ class Replay:
         """Apply layer `index`, but give its output only at the tokens `at`: the others lend their keys and values."""
         if 2 * len(at) > len(self.tokens):
             return self.layer(index, h)[:, at]
-        call, before = self._recording.calls[index], self._before(index)
         every = torch.arange(len(self.tokens), device=h.device)
         parts = []
-        for part in h.split(self.at_once):
-            prefix = _Prefix(*before, stop=True)
+        for part in h.split(self._at_once):
+            prefix = _Prefix(*self._before(index), stop=True)
             try:
-                self._call(index, part, call, every, prefix)
+                self._call(index, part, every, prefix)
             except _Stop:
                 assert prefix.seen is not None
-                parts.append(self._call(index, part[:, at], call, at, _Whole(prefix.seen, len(at))))
+                parts.append(self._call(index, part[:, at], at, _Whole(prefix.seen, len(at))))
             else:  # the layer did not use the cache that it was given
                 return self.layer(index, h)[:, at]
         return torch.cat(parts)
 
-    def _before(self, index: int) -> tuple[Tensor, Tensor]:
-        keys, values = self._recording.keys[index], self._recording.values[index]
-        return keys[None, :, : self._n_before], values[None, :, : self._n_before]
+    def is_lean(self, index: int) -> bool:
+        """Whether a lean block stands in for layer `index`."""
+        return is_lean(self._layers[index], self._recording.calls[index])
 
-    def _call(self, index: int, h: Tensor, call: LayerCall, at: Tensor, cache: Any) -> Tensor:
-        if isinstance(cache, _Prefix) and not cache.stop and is_lean(self._layers[index], call):
-            angles = _take(call.by_token["position_embeddings"], self.tokens[at])
-            mask = self._mask(call)[at][None, None]
-            return lean_block(self._layers[index], h, angles, mask, (cache.keys, cache.values))
+    def span(self, index: int, variants: int) -> Span:
+        """What a lean block has to know of the tokens of so many variants."""
+        call = self._recording.calls[index]
+        angles = _take(call.by_token["position_embeddings"], self.tokens)
+        return Span(variants, angles, self._mask(call)[None, None], self._before(index))
+
+    def call(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
+        """Layer `index` by the model's own module."""
+        return self._call(index, h, torch.arange(len(self.tokens), device=h.device), _Prefix(*self._before(index)))
+
+    def _before(self, index: int) -> tuple[Tensor, Tensor]:
+        runs = [(self._recording, slice(self._n_before)), *self._lenders]
+        keys = [run.keys[index][None, :, tokens] for run, tokens in runs]
+        values = [run.values[index][None, :, tokens] for run, tokens in runs]
+        return (keys[0], values[0]) if len(runs) == 1 else (torch.cat(keys, 2), torch.cat(values, 2))
+
+    def _call(self, index: int, h: Tensor, at: Tensor, cache: Any) -> Tensor:
+        call, tokens = self._recording.calls[index], self.tokens[at]
         arguments = {name: cache if name in CACHE_NAMES else value for name, value in call.constant.items()}
-        tokens = self.tokens[at]
         arguments |= {name: _take(value, tokens) for name, value in call.by_token.items()}
         arguments["attention_mask"] = self._mask(call)[at][None, None]
         if call.alibi is not None:
@@ -147,6 +177,27 @@ class Replay:
             own = call.mask[self.tokens][:, self._keys]
             self._masks[key] = own.masked_fill(~self._sees, torch.finfo(own.dtype).min)
         return self._masks[key]
+
+
+def replayed(
+    index: int, rows: Float[Tensor, "row d_model"], blocks: Sequence[tuple[Replay, int]]
+) -> Float[Tensor, "row d_model"]:
+    """Apply layer `index` to rows of one or several replays of a model.
+
+    Args:
+        index: The layer.
+        rows: Replay by replay, variant by variant, token by token.
+        blocks: The replays, each with its number of variants.
+    """
+    first = blocks[0][0]
+    if first.is_lean(index):
+        return lean_block(first._layers[index], rows, [replay.span(index, count) for replay, count in blocks])
+    parts = rows.split([count * len(replay.tokens) for replay, count in blocks])
+    done = [
+        replay.call(index, part.view(count, -1, part.shape[-1])).flatten(0, 1)
+        for (replay, count), part in zip(blocks, parts, strict=True)
+    ]
+    return done[0] if len(done) == 1 else torch.cat(done)
 
 
 def _take(value: Any, tokens: Tensor) -> Any:

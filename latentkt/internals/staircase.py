@@ -9,6 +9,7 @@ that matrix products stay large. In the last layer the tokens that nobody reads 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import torch
 from latentkt.internals.budget import Budget
 from latentkt.internals.metrics import AnswerScore, Scorer
 from latentkt.internals.recording import Recording
-from latentkt.internals.replay import Replay
+from latentkt.internals.replay import Replay, Suffix, replayed
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -39,24 +40,39 @@ class Variant:
         join: The layer that it enters; n_layers where it goes straight to the final norm.
         tokens: Packed tokens whose vectors differ from the run's, ascending.
         vectors: What stands there.
+        lender: A recorded run that the tokens follow for ever, having only its tokens before them; None where they
+            have to be run themselves.
     """
 
     index: int
     join: int
     tokens: tuple[int, ...]
     vectors: Float[Tensor, "token d_model"]
+    lender: Recording | None = None
+
+    @property
+    def start(self) -> int:
+        """The first token that has to be run."""
+        return self.tokens[0] if self.lender is None else self.tokens[-1] + 1
 
 
 @dataclass(eq=False)
 class _Segment:
-    """A suffix of the run, and the variants whose first changed token is its first."""
+    """A suffix of the run, and the variants that have to be run on just that."""
 
-    tokens: Int[Tensor, "token"]
+    suffix: Suffix
     variants: dict[int, list[Variant]] = field(default_factory=lambda: defaultdict(list))
+
+    def __len__(self) -> int:
+        return len(self.suffix.tokens)
 
     @property
     def steps(self) -> int:
         return sum(map(len, self.variants.values()))
+
+    @property
+    def shape(self) -> list[tuple[int, int]]:
+        return sorted((join, len(found)) for join, found in self.variants.items())
 
 
 def climb(
@@ -76,24 +92,28 @@ def climb(
     """
     scores: dict[int, AnswerScore] = {}
     with torch.inference_mode():
-        for pack in _packs(_segments(base, variants, budget), budget):
-            scores.update(_climb_pack(handle, base, pack, scorer, budget))
+        packs = [_Pack(handle, base, segments, budget) for segments in _packs(_segments(base, variants, budget), budget)]
+        for together in _groups(packs, budget):
+            _climb(handle, together, budget)
+            for pack in together:
+                scores.update(pack.scores(scorer))
     return scores
 
 
 def _segments(base: Recording, variants: Sequence[Variant], budget: Budget) -> list[_Segment]:
-    """Variants by their first changed token, cut where too many would be held at once."""
-    by_start: dict[int, list[Variant]] = defaultdict(list)
+    """Variants by the first token that has to be run, cut where too many would be held at once."""
+    by_start: dict[tuple[int, int, Recording | None], list[Variant]] = defaultdict(list)
     for variant in variants:
-        by_start[variant.tokens[0]].append(variant)
+        n_lent = 0 if variant.lender is None else len(variant.tokens)
+        by_start[variant.start, n_lent, variant.lender].append(variant)
     n_tokens = base.resid.shape[1]
     segments = []
-    for start in sorted(by_start, reverse=True):
-        tokens = torch.arange(start, n_tokens)
-        most = max(1, budget.stacked_tokens // len(tokens))
-        ordered = sorted(by_start[start], key=lambda variant: variant.join)
+    for (start, n_lent, lender), alike in sorted(by_start.items(), key=lambda item: item[0][:2], reverse=True):
+        suffix = Suffix(torch.arange(start, n_tokens), lender, n_lent)
+        most = max(1, budget.stacked_tokens // len(suffix.tokens))
+        ordered = sorted(alike, key=lambda variant: variant.join)
         for first in range(0, len(ordered), most):
-            segment = _Segment(tokens)
+            segment = _Segment(suffix)
             for variant in ordered[first : first + most]:
                 segment.variants[variant.join].append(variant)
             segments.append(segment)
@@ -104,9 +124,9 @@ def _packs(segments: list[_Segment], budget: Budget) -> Iterator[list[_Segment]]
     """Segments of like shape side by side, as long as they are short."""
     pack: list[_Segment] = []
     for segment in segments:  # from the shortest suffix to the longest
-        length = sum(len(one.tokens) for one in pack) + len(segment.tokens)
-        unlike = pack and _shape(pack[0]) != _shape(segment)
+        length = sum(map(len, pack)) + len(segment)
         rows = max([segment.steps, *(one.steps for one in pack)])
+        unlike = pack and pack[0].shape != segment.shape
         if pack and (unlike or length > budget.pack_tokens or rows * length > budget.stacked_tokens):
             yield pack
             pack = []
@@ -115,85 +135,136 @@ def _packs(segments: list[_Segment], budget: Budget) -> Iterator[list[_Segment]]
         yield pack
 
 
-def _shape(segment: _Segment) -> list[tuple[int, int]]:
-    return sorted((join, len(found)) for join, found in segment.variants.items())
+class _Pack:
+    """Segments side by side in one sequence, and how far their variants have come."""
+
+    def __init__(self, handle: ModelHandle, base: Recording, segments: list[_Segment], budget: Budget) -> None:
+        self._base, self._segments, self._handle = base, segments, handle
+        self.replay = Replay(handle, base, [one.suffix for one in segments], chunk_tokens=budget.chunk_tokens)
+        self._offsets = [0, *itertools.accumulate(map(len, segments))]
+        self._readers = torch.as_tensor(base.branches.readers)
+        self._behind = [self._readers >= one.suffix.tokens[0] for one in segments]  # other readers are as before
+        self._at = torch.cat(
+            [
+                self._readers[behind] - one.suffix.tokens[0] + offset
+                for one, behind, offset in zip(segments, self._behind, self._offsets, strict=False)
+            ]
+        )
+        self._order: list[list[Variant | None]] = [[] for _ in segments]
+        self._read: list[Tensor] = []
+
+    @property
+    def size(self) -> int:
+        """Rows of the whole staircase."""
+        return len(self) * max(one.steps for one in self._segments)
+
+    def __len__(self) -> int:
+        return self._offsets[-1]
+
+    def joined(self, layer: int) -> Float[Tensor, "variant token d_model"]:
+        """The rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
+        rows = max(len(one.variants.get(layer, ())) for one in self._segments)
+        block = self._base.resid[layer, self.replay.tokens].repeat(rows, 1, 1)
+        for segment, offset, seen in zip(self._segments, self._offsets, self._order, strict=False):
+            start = int(segment.suffix.tokens[0])
+            here = segment.variants.get(layer, [])
+            for row, variant in enumerate(here):
+                if variant.lender is None:
+                    block[row, [offset + token - start for token in variant.tokens]] = variant.vectors.to(block)
+            seen.extend([*here, *[None] * (rows - len(here))])
+        return block
+
+    def read(self, steps: Float[Tensor, "variant token d_model"]) -> None:
+        """Keep the readers' vectors of variants that leave the last layer."""
+        self._read.append(steps[:, self._at])
+
+    def read_through(self, layer: int, steps: Float[Tensor, "variant token d_model"]) -> None:
+        """Take variants through the last layer, and keep the readers' vectors."""
+        self._read.append(self.replay.layer_at(layer, steps, self._at))
+
+    def scores(self, scorer: Scorer) -> dict[int, AnswerScore]:
+        """The scores of all variants, by index."""
+        h = torch.cat(self._read)
+        scores: dict[int, AnswerScore] = {}
+        first = 0
+        for segment, variants, behind in zip(self._segments, self._order, self._behind, strict=True):
+            n_behind = int(behind.sum())
+            rows = self._base.resid[-1, self._readers][None].repeat(len(h), 1, 1)
+            rows[:, behind] = h[:, first : first + n_behind]
+            first += n_behind
+            kept = [row for row, variant in enumerate(variants) if variant is not None]
+            found = scorer.from_resid(self._handle, rows[kept])
+            scores.update({v.index: score for v, score in zip((variants[r] for r in kept), found, strict=True) if v})
+        return scores
 
 
-def _climb_pack(
-    handle: ModelHandle, base: Recording, pack: list[_Segment], scorer: Scorer, budget: Budget
-) -> dict[int, AnswerScore]:
-    replay = Replay(handle, base, [segment.tokens for segment in pack], chunk_tokens=budget.chunk_tokens)
-    offsets = [0]
-    for segment in pack:
-        offsets.append(offsets[-1] + len(segment.tokens))
-    readers = torch.as_tensor(base.branches.readers)
-    at = torch.cat(  # the readers behind a segment's start; others are as in the run
-        [readers[readers >= one.tokens[0]] - one.tokens[0] + first for one, first in zip(pack, offsets, strict=False)]
-    )
+def _groups(packs: list[_Pack], budget: Budget) -> Iterator[list[_Pack]]:
+    """Packs that climb together: where blocks are lean their rows share matrix products, which small packs need."""
+    group: list[_Pack] = []
+    for pack in packs:
+        length, size = sum(map(len, group)) + len(pack), sum(one.size for one in group) + pack.size
+        if group and (length > budget.chunk_tokens // 4 or size > budget.stacked_tokens or not pack.replay.is_lean(0)):
+            yield group
+            group = []
+        group.append(pack)
+    if group:
+        yield group
+
+
+def _climb(handle: ModelHandle, packs: list[_Pack], budget: Budget) -> None:
+    """Take all variants of some packs through the layers, up to their readers."""
     last = handle.n_layers
-    order: list[list[Variant | None]] = [[] for _ in pack]
-    stairs: list[Tensor] = []
-    read = base.resid.new_empty(0, len(at), handle.d_model)
-    for layer in range(last + 1):
-        steps = _joined(base, pack, offsets, replay.tokens, layer, order)
-        if layer == last:
-            read = torch.cat([read, steps[:, at]])
-        else:
-            _heap(stairs, steps, replay.at_once)
+    stairs: list[_Part] = []
+    for layer in range(last):
+        _heap(stairs, packs, layer, budget.chunk_tokens)
+        for part in stairs:
             if layer + 1 < last:
-                for number, part in enumerate(stairs):  # one by one: what went in is let go
-                    stairs[number] = replay.layer(layer, part)
-            elif stairs:
-                read = torch.cat([replay.layer_at(layer, part, at) for part in stairs])
-    return _read(handle, base, pack, order, read, scorer)
+                part.rise(layer)
+            else:
+                for pack, block in zip(packs, part.blocks, strict=True):
+                    if len(block):
+                        pack.read_through(layer, block)
+    for pack in packs:
+        pack.read(pack.joined(last))
 
 
-def _heap(stairs: list[Tensor], steps: Float[Tensor, "variant token d_model"], at_once: int) -> None:
-    """Put new steps on the staircase, in parts of `at_once` rows; a part that is full is not copied again."""
-    room = at_once - len(stairs[-1]) if stairs else 0
-    if room:
-        stairs[-1] = torch.cat([stairs[-1], steps[:room]])
-    stairs.extend(part for part in steps[room:].split(at_once) if len(part))
+class _Part:
+    """Part of the staircase, as large as a matrix product: some variants of each pack, row by row."""
+
+    def __init__(self, packs: list[_Pack], like: Tensor) -> None:
+        self._packs, self._counts = packs, [0] * len(packs)
+        self._rows = like.new_empty(0, like.shape[-1])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def blocks(self) -> list[Float[Tensor, "variant token d_model"]]:
+        """The variants of each pack."""
+        shapes = [(count, len(pack)) for count, pack in zip(self._counts, self._packs, strict=True)]
+        parts = self._rows.split([variants * tokens for variants, tokens in shapes])
+        return [part.view(*shape, part.shape[-1]) for part, shape in zip(parts, shapes, strict=True)]
+
+    def add(self, blocks: list[Float[Tensor, "variant token d_model"]]) -> None:
+        """More variants of each pack."""
+        both = itertools.chain.from_iterable(zip(self.blocks, blocks, strict=True))
+        self._rows = torch.cat([block.flatten(0, 1) for block in both])
+        self._counts = [count + len(block) for count, block in zip(self._counts, blocks, strict=True)]
+
+    def rise(self, layer: int) -> None:
+        """Through one layer."""
+        here = [(pack.replay, count) for pack, count in zip(self._packs, self._counts, strict=True) if count]
+        self._rows = replayed(layer, self._rows, here)
 
 
-def _joined(
-    base: Recording,
-    pack: list[_Segment],
-    offsets: list[int],
-    tokens: Tensor,
-    layer: int,
-    order: list[list[Variant | None]],
-) -> Float[Tensor, "variant token d_model"]:
-    """The rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
-    rows = max(len(segment.variants.get(layer, ())) for segment in pack)
-    block = base.resid[layer, tokens].repeat(rows, 1, 1)
-    for segment, offset, seen in zip(pack, offsets, order, strict=False):
-        start = int(segment.tokens[0])
-        here = segment.variants.get(layer, [])
-        for row, variant in enumerate(here):
-            block[row, [offset + token - start for token in variant.tokens]] = variant.vectors.to(block)
-        seen.extend([*here, *[None] * (rows - len(here))])
-    return block
-
-
-def _read(
-    handle: ModelHandle,
-    base: Recording,
-    pack: list[_Segment],
-    order: list[list[Variant | None]],
-    h: Float[Tensor, "variant reader d_model"],
-    scorer: Scorer,
-) -> dict[int, AnswerScore]:
-    readers = torch.as_tensor(base.branches.readers)
-    scores: dict[int, AnswerScore] = {}
-    first = 0
-    for segment, variants in zip(pack, order, strict=True):
-        behind = readers >= segment.tokens[0]
-        n_behind = int(behind.sum())
-        rows = base.resid[-1, readers][None].repeat(len(h), 1, 1)
-        rows[:, behind] = h[:, first : first + n_behind]
-        first += n_behind
-        kept = [row for row, variant in enumerate(variants) if variant is not None]
-        found = scorer.from_resid(handle, rows[kept])
-        scores.update({v.index: score for v, score in zip((variants[r] for r in kept), found, strict=True) if v})
-    return scores
+def _heap(stairs: list[_Part], packs: list[_Pack], layer: int, most: int) -> None:
+    """Put the variants that enter a layer on the staircase, in parts of at most `most` rows where they can be cut."""
+    steps = [pack.joined(layer) for pack in packs]
+    done = 0
+    while left := [len(block) - done for block in steps if len(block) > done]:
+        across = sum(len(pack) for pack, block in zip(packs, steps, strict=True) if len(block) > done)
+        if not stairs or len(stairs[-1]) + across > most:
+            stairs.append(_Part(packs, steps[0]))
+        count = max(1, min(min(left), (most - len(stairs[-1])) // across))
+        stairs[-1].add([block[done : done + count] for block in steps])
+        done += count

@@ -8,7 +8,7 @@ patch of k or v changes later positions of the same layer, too: there each cell 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +16,7 @@ import torch
 from latentkt.errors import InputError
 from latentkt.internals.engines.base import Patch
 from latentkt.internals.recording import Recording
-from latentkt.internals.replay import Replay
+from latentkt.internals.replay import Replay, Suffix
 from latentkt.internals.staircase import Variant
 from latentkt.models.sites import attached
 
@@ -32,7 +32,12 @@ _SPREADING = ("k", "v")
 
 
 def variants_of(
-    handle: ModelHandle, base: Recording, patches: Mapping[int, Patch], *, chunk_tokens: int
+    handle: ModelHandle,
+    base: Recording,
+    patches: Mapping[int, Patch],
+    *,
+    chunk_tokens: int,
+    others: Sequence[Recording] = (),
 ) -> list[Variant]:
     """What each patch makes of the residual stream.
 
@@ -41,6 +46,7 @@ def variants_of(
         base: The recorded run that is patched.
         patches: By the number of their cell.
         chunk_tokens: Rows of a matrix product inside a layer.
+        others: Other recorded runs, which the patched tokens may come from.
 
     Raises:
         InputError: A site that cannot be patched.
@@ -50,7 +56,7 @@ def variants_of(
     for number, patch in patches.items():
         if patch.site in ("resid_pre", "resid_post"):
             join = patch.layer + (patch.site == "resid_post")
-            found.append(Variant(number, join, patch.positions, patch.values))
+            found.append(Variant(number, join, patch.positions, patch.values, _lender(base, others, join, patch)))
         elif patch.site in _LOCAL + _SPREADING:
             inside[patch.site, patch.layer][number] = patch
         else:
@@ -60,6 +66,24 @@ def variants_of(
             make = _local if site in _LOCAL else _spreading
             found.extend(make(handle, base, group, chunk_tokens))
     return found
+
+
+def _lender(base: Recording, others: Sequence[Recording], join: int, patch: Patch) -> Recording | None:
+    """The run that the patched tokens follow from `join` on: they are all in which it differs from the base up to there.
+
+    Causal attention shows them nothing else, so that run's keys and values are theirs. The last prompt token is always
+    run: a patch of all tokens is to reproduce the other run, not to be it.
+    """
+    first, stop = patch.positions[0], patch.positions[-1] + 1
+    prompt = base.branches.prompt
+    if len(patch.positions) != stop - first or stop >= len(prompt):
+        return None
+    for other in others:
+        theirs = other.branches.prompt
+        alike = len(theirs) == len(prompt) and theirs[:first] == prompt[:first]
+        if alike and torch.equal(other.resid[join, first:stop], patch.values):
+            return other
+    return None
 
 
 def _local(handle: ModelHandle, base: Recording, group: dict[int, Patch], chunk_tokens: int) -> Iterator[Variant]:
@@ -128,7 +152,7 @@ def _replay(
                 value[row, at, one.head] = one.values.to(value)
         return value
 
-    replay = Replay(handle, base, [tokens], chunk_tokens=max(chunk_tokens, n_rows * len(tokens)))
+    replay = Replay(handle, base, [Suffix(tokens)], chunk_tokens=max(chunk_tokens, n_rows * len(tokens)))
     h = base.resid[patch.layer, tokens][None].repeat(n_rows, 1, 1)
     with attached([(handle.arch.site(patch.site, patch.layer), put)]):
         return replay.layer(patch.layer, h)

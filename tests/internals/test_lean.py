@@ -14,7 +14,7 @@ from latentkt.internals import engine_of, patch, patch_roles
 from latentkt.internals import replay as replaying
 from latentkt.internals.lean import is_lean
 from latentkt.internals.metrics import scorer_of
-from latentkt.internals.replay import Replay
+from latentkt.internals.replay import Replay, Suffix
 from latentkt.models import handle_from_hf
 from tests.internals.making import CONTROL, ITEM, tiny_pair
 from tests.models.tiny import FAMILIES, tiny_handle, tiny_model, tiny_tokenizer
@@ -42,7 +42,7 @@ def recorded(handle):
 def steps(handle, run, lengths, rows=3):
     """A replay of packed suffixes, and what enters a layer there."""
     n_tokens = run.resid.shape[1]
-    replay = Replay(handle, run, [torch.arange(n_tokens - length, n_tokens) for length in lengths], chunk_tokens=16)
+    replay = Replay(handle, run, [Suffix(torch.arange(n_tokens - length, n_tokens)) for length in lengths], chunk_tokens=16)
     noise = torch.Generator().manual_seed(0)
     h = run.resid[1, replay.tokens][None] + torch.randn(rows, sum(lengths), handle.d_model, generator=noise)
     return replay, h
@@ -69,7 +69,7 @@ def test_a_recorded_run_is_reproduced_layer_by_layer():
     handle = llama()
     run = recorded(handle)
     tokens = torch.arange(3, run.resid.shape[1])
-    replay = Replay(handle, run, [tokens])
+    replay = Replay(handle, run, [Suffix(tokens)])
     for layer in range(handle.n_layers):
         found = replay.layer(layer, run.resid[layer, tokens][None])[0]
         torch.testing.assert_close(found, run.resid[layer + 1, tokens], atol=1e-5, rtol=1e-5)

@@ -23,6 +23,7 @@ from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
 from latentkt.internals.metrics import scorer_of
 from latentkt.internals.paths import Node
+from latentkt.internals import replay as replaying
 from latentkt.internals.replay import Replay
 from latentkt.models import attached
 from tests.internals.making import tiny_pair
@@ -66,12 +67,20 @@ def test_the_staircase_takes_no_row_along_that_is_nobodys(monkeypatch):
     scorer = scorer_of(pair, pair.base.ids, "first_token")
     values, taken = torch.zeros(1, handle.d_model), {}
 
-    def count(self, index, h, *rest):
-        taken[index] = taken.get(index, 0) + h.shape[0] * h.shape[1]
+    def count(index, n_rows):
+        taken[index] = taken.get(index, 0) + n_rows
+
+    def counted_call(self, index, h, *rest):
+        count(index, h.shape[0] * h.shape[1])
         return call(self, index, h, *rest)
 
-    call = Replay._call
-    monkeypatch.setattr(Replay, "_call", count)
+    def counted_block(layer, rows, spans):
+        count(list(handle.arch.layers).index(layer), len(rows))
+        return block(layer, rows, spans)
+
+    call, block = Replay._call, replaying.lean_block
+    monkeypatch.setattr(Replay, "_call", counted_call)
+    monkeypatch.setattr(replaying, "lean_block", counted_block)
     early, late = len(pair.base.ids) - 4, len(pair.base.ids) - 2
     cells = [Patch("resid_pre", 0, (early,), values), *(Patch("resid_pre", 1, (p,), values) for p in (early, late))]
     engine_of(handle).sweep(scorer, [(cell,) for cell in cells])

@@ -126,9 +126,12 @@ class FastEngine(Engine):
         """See `Engine.sweep`: cells of one patch by staircase, others one forward each."""
         recording = self.record(scorer.branches)
         scorer = replace(scorer, rows=self._budget.vocabulary_rows)
+        others = [run for run in self._recordings.values() if run is not recording]
         scores: dict[int, AnswerScore] = {}
         for part in self._slices(recording, cells):
-            variants = variants_of(self.handle, recording, part, chunk_tokens=self._budget.chunk_tokens)
+            variants = variants_of(
+                self.handle, recording, part, chunk_tokens=self._budget.chunk_tokens, others=others
+            )
             scores |= climb(self.handle, recording, variants, scorer, budget=self._budget)
         for number, cell in enumerate(cells):
             if number not in scores:
