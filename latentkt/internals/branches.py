@@ -67,6 +67,11 @@ class Branches:
         return (self.prompt + self.answers[0][:-1], self.prompt + self.answers[1][:-1])
 
     @property
+    def packed(self) -> tuple[int, ...]:
+        """Token id of each packed token."""
+        return self.prompt + self.answers[0][:-1] + self.answers[1][:-1]
+
+    @property
     def sees(self) -> Bool[np.ndarray, "query key"]:
         """Whether a packed token may attend to another: earlier, and in the prompt or its own branch."""
         row, position = self.row, self.position

@@ -8,7 +8,7 @@ adapter, a half precision or a GPU leads back to the module itself. Weights are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from latentkt.internals.recording import LayerCall
 
-__all__ = ["Span", "is_lean", "lean_block"]
+__all__ = ["Span", "is_lean", "is_lean_model", "lean_block"]
 
 _FAMILY = "transformers.models.llama.modeling_llama"
 _PARTS = {  # what the block is made of: parts, and the classes that they have to be
@@ -33,6 +33,7 @@ _PARTS = {  # what the block is made of: parts, and the classes that they have t
 }
 _ATTENTION = ("eager", "sdpa")
 _ARGUMENTS = {"position_embeddings", "position_ids", "cache_position"}
+_ANGLES = ("default", "linear", "llama3")  # others hang on how long a sequence is
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -48,6 +49,16 @@ def is_lean(layer: nn.Module, call: LayerCall) -> bool:
         and "position_embeddings" in call.by_token
         and set(call.by_token) <= _ARGUMENTS
         and call.alibi is None
+    )
+
+
+def is_lean_model(model: nn.Module, n_layers: int) -> bool:
+    """Whether a model calls its blocks one after the other, all alike, with nothing of anybody's in between."""
+    return (
+        _is(model, _FAMILY, "LlamaModel")
+        and _is_plain(model)
+        and model.config.num_hidden_layers == n_layers
+        and getattr(model.rotary_emb, "rope_type", None) in _ANGLES
     )
 
 
@@ -82,13 +93,16 @@ class Span:
         variants: How many.
         angles: Cosines and sines of the tokens' positions, [1, token, d_head] each.
         mask: Additive; its keys are those of `before`, then the tokens' own.
-        before: Keys and values that all variants share, [1, n_kv, key, d_head] each.
+        before: Gives the keys and values that all variants share, [1, n_kv, key, d_head] each.
+        keep: Is given the keys and values of the span, those of `before` included; the spans behind it ask for their
+            own after that.
     """
 
     variants: int
     angles: tuple[Tensor, Tensor]
     mask: Float[Tensor, "1 1 token key"]
-    before: tuple[Tensor, Tensor]
+    before: Callable[[], tuple[Tensor, Tensor]]
+    keep: Callable[[Tensor, Tensor], None] | None = None
 
     @property
     def rows(self) -> int:
@@ -96,19 +110,16 @@ class Span:
         return self.variants * int(self.mask.shape[2])
 
 
-def lean_block(
-    layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span], *, seen: list[tuple[Tensor, Tensor]] | None = None
-) -> Float[Tensor, "row d_model"]:
+def lean_block(layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row d_model"]:
     """Apply a Llama block to rows of several spans: its products are one for all, its attention is each span's own.
 
     Args:
         layer: The block; `is_lean` holds.
         h: What enters it, span by span, variant by variant, token by token; left as it is.
         spans: What the rows are.
-        seen: Each span's keys and values, those of `before` included, are put here.
     """
     attention, mlp = layer.self_attn, layer.mlp
-    attended = _attended(attention, _normed(layer.input_layernorm, h), spans, seen)
+    attended = _attended(attention, _normed(layer.input_layernorm, h), spans)
     out = _biased(torch.addmm(h, attended, attention.o_proj.weight.T), attention.o_proj)
     normed = _normed(layer.post_attention_layernorm, out)
     inner = functional.silu(mlp.gate_proj(normed), inplace=True).mul_(mlp.up_proj(normed))
@@ -124,23 +135,22 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
     return (x * scale.add_(norm.variance_epsilon).rsqrt_()).mul_(norm.weight)
 
 
-def _attended(
-    attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span], seen: list[tuple[Tensor, Tensor]] | None
-) -> Float[Tensor, "row heads"]:
+def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row heads"]:
     """What enters the output projection."""
     rows = [span.rows for span in spans]
     projected = [project(x).split(rows) for project in (attention.q_proj, attention.k_proj, attention.v_proj)]
     parts = []
     for span, *own in zip(spans, *projected, strict=True):
         q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim) for one in own)
+        before = span.before()
         queries = _turned(q, span.angles).transpose(1, 2)
-        keys, values = _behind(span.before[0], _turned(k, span.angles)), _behind(span.before[1], v)
+        keys, values = _behind(before[0], _turned(k, span.angles)), _behind(before[1], v)
+        if span.keep is not None:
+            span.keep(keys, values)
         attended = functional.scaled_dot_product_attention(
             queries, keys, values, attn_mask=span.mask, scale=attention.scaling, enable_gqa=True
         )
         parts.append(attended.transpose(1, 2).reshape(span.rows, -1))
-        if seen is not None:
-            seen.append((keys, values))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

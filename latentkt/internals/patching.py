@@ -131,12 +131,14 @@ def _measure(engine: Engine, pair: Pair, sweep: Sweep) -> list[dict[str, object]
     scorer = scorer_of(pair, pair.base.ids, sweep.metric)
     own = isinstance(sweep.source, SourceRun)
     plain = [scorer, scorer_of(pair, pair.source.ids, sweep.metric)] if own else [scorer]
-    scored = engine.scores(plain)
-    base, source = scored[0], scored[1] if own else None
-    plans = plans_of(engine, pair, sweep)
+    if sweep.check:
+        engine.scores(plain)  # what is checked is held to the model's own runs; else they may go with the sweep
+    plans = plans_of(engine, pair, sweep, named=not sweep.check)
     identities = Identities.of(engine, pair, sweep.sites, sweep.layers, scorer) if sweep.check else Identities()
     live = [plan for plan in plans if plan.cell is not None and not plan.unchanged]
     scores = engine.sweep(scorer, [plan.cell for plan in live if plan.cell is not None] + identities.cells)
+    scored = engine.scores(plain)
+    base, source = scored[0], scored[1] if own else None
     errors = identities.errors(scores[len(live) :], base, source)
     patched: dict[int, AnswerScore] = {id(plan): score for plan, score in zip(live, scores, strict=False)}
     fixed = fixed_columns(engine, pair, sweep, scorer, base, source) | errors

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentkt.errors import InputError
-from latentkt.internals.engines.base import Cell, Engine, Patch
+from latentkt.internals.engines.base import STREAM, Cell, Engine, FromRun, Patch
 from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name
 from latentkt.internals.pattern import pattern_as_z
 from latentkt.internals.places import Place, places_of
@@ -68,7 +68,9 @@ def refuse_sweep(handle: ModelHandle, sweep: Sweep) -> None:
         raise InputError("window of layers", expected=f"1 to {handle.n_layers}", found=sweep.window)
 
 
-def plans_of(engine: Engine, pair: Pair, sweep: Sweep, fetched: Fetched | None = None) -> list[Plan]:
+def plans_of(
+    engine: Engine, pair: Pair, sweep: Sweep, fetched: Fetched | None = None, *, named: bool = False
+) -> list[Plan]:
     """The rows of a sweep over one pair.
 
     Args:
@@ -76,10 +78,12 @@ def plans_of(engine: Engine, pair: Pair, sweep: Sweep, fetched: Fetched | None =
         pair: The pair.
         sweep: What is patched.
         fetched: The source's values, where they are there already.
+        named: Leave values of another run that the engine can look up itself to the engine, by their name.
     """
     inside = [layer + k for layer in sweep.layers for k in range(sweep.window) if layer + k < engine.handle.n_layers]
     keys = [(site, layer) for site in sweep.sites for layer in dict.fromkeys(inside)]
-    fetched = pattern_as_z(engine, pair, fetched or sweep.source.fetch(engine, pair, keys), keys)
+    known = sweep.source.name(pair) if named and not sweep.heads and set(sweep.sites) <= STREAM else None
+    fetched = pattern_as_z(engine, pair, fetched or known or sweep.source.fetch(engine, pair, keys), keys)
     plans = []
     for place in places_of(pair, sweep.where):
         exact = sweep.source.exact and sweep.skip_unchanged
@@ -120,8 +124,10 @@ def _cell(
     return tuple(patches)
 
 
-def _of_head(values: Tensor, head: int | None) -> Tensor:
-    return values if head is None else values[:, head]
+def _of_head(values: Tensor | FromRun, head: int | None) -> Tensor | FromRun:
+    if head is None or isinstance(values, FromRun):  # what is named is of all heads
+        return values
+    return values[:, head]
 
 
 def fixed_columns(

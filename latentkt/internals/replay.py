@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from torch import Tensor
 
+    from latentkt.internals.growing import Growing
     from latentkt.models import ModelHandle
 
 __all__ = ["Replay", "Suffix", "replayed"]
@@ -149,7 +150,7 @@ class Replay:
         """What a lean block has to know of the tokens of so many variants."""
         call = self._recording.calls[index]
         angles = _take(call.by_token["position_embeddings"], self.tokens)
-        return Span(variants, angles, self._mask(call)[None, None], self._before(index))
+        return Span(variants, angles, self._mask(call)[None, None], lambda: self._before(index))
 
     def call(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
         """Layer `index` by the model's own module."""
@@ -180,7 +181,10 @@ class Replay:
 
 
 def replayed(
-    index: int, rows: Float[Tensor, "row d_model"], blocks: Sequence[tuple[Replay, int]]
+    index: int,
+    rows: Float[Tensor, "row d_model"],
+    blocks: Sequence[tuple[Replay, int]],
+    growing: Growing | None = None,
 ) -> Float[Tensor, "row d_model"]:
     """Apply layer `index` to rows of one or several replays of a model.
 
@@ -188,10 +192,14 @@ def replayed(
         index: The layer.
         rows: Replay by replay, variant by variant, token by token.
         blocks: The replays, each with its number of variants.
+        growing: Plain runs that go through the layer with them.
     """
     first = blocks[0][0]
-    if first.is_lean(index):
-        return lean_block(first._layers[index], rows, [replay.span(index, count) for replay, count in blocks])
+    if growing is not None or first.is_lean(index):
+        spans = [replay.span(index, count) for replay, count in blocks]
+        if growing is not None:
+            return growing.rise(index, rows, spans)
+        return lean_block(first._layers[index], rows, spans)
     parts = rows.split([count * len(replay.tokens) for replay, count in blocks])
     done = [
         replay.call(index, part.view(count, -1, part.shape[-1])).flatten(0, 1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from latentkt.errors import InputError
+from latentkt.internals.engines.base import FromRun
 from latentkt.internals.places import Place
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Donor", "Mean", "Resample", "Source", "SourceRun", "Zero", "mean_source"]
 
-Fetched = Callable[["SiteKey", Place], "Tensor | None"]
+Fetched = Callable[["SiteKey", Place], "Tensor | FromRun | None"]
 """Values for a place: [position, …] as they lie at the site."""
 
 
@@ -45,6 +46,10 @@ class Source(ABC):
     def fetch(self, engine: Engine, pair: Pair, keys: Sequence[SiteKey]) -> Fetched:
         """Run what is needed for one pair."""
 
+    def name(self, pair: Pair) -> Fetched | None:
+        """Values by name, where they are those of a plain run; None where they are not."""
+        return None
+
 
 @dataclass(frozen=True)
 class SourceRun(Source):
@@ -57,6 +62,10 @@ class SourceRun(Source):
         """See `Source`."""
         found = engine.values(pair.source.ids, keys)
         return lambda key, place: found[key][list(place.source)]
+
+    def name(self, pair: Pair) -> Fetched | None:
+        """See `Source`."""
+        return lambda key, place: FromRun(tuple(pair.source.ids), tuple(place.source))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from torch import Tensor
 
+    from latentkt.internals.growing import Growing
     from latentkt.models import ModelHandle
 
 __all__ = ["Variant", "climb"]
@@ -39,7 +40,7 @@ class Variant:
         index: Which cell it belongs to.
         join: The layer that it enters; n_layers where it goes straight to the final norm.
         tokens: Packed tokens whose vectors differ from the run's, ascending.
-        vectors: What stands there.
+        vectors: Gives what stands there; asked for when the layer is reached.
         lender: A recorded run that the tokens follow for ever, having only its tokens before them; None where they
             have to be run themselves.
     """
@@ -47,7 +48,7 @@ class Variant:
     index: int
     join: int
     tokens: tuple[int, ...]
-    vectors: Float[Tensor, "token d_model"]
+    vectors: Callable[[], Float[Tensor, "token d_model"]]
     lender: Recording | None = None
 
     @property
@@ -76,7 +77,13 @@ class _Segment:
 
 
 def climb(
-    handle: ModelHandle, base: Recording, variants: Sequence[Variant], scorer: Scorer, *, budget: Budget
+    handle: ModelHandle,
+    base: Recording,
+    variants: Sequence[Variant],
+    scorer: Scorer,
+    *,
+    budget: Budget,
+    growing: Growing | None = None,
 ) -> dict[int, AnswerScore]:
     """Score both answers in every variant of a recorded run.
 
@@ -86,6 +93,7 @@ def climb(
         variants: What is patched.
         scorer: How answers are scored; its branches are those of `base`.
         budget: How much is held at once.
+        growing: The recorded runs, where they have not gone through the layers yet: they do so here.
 
     Returns:
         The score of each variant, by its index.
@@ -94,9 +102,12 @@ def climb(
     with torch.inference_mode():
         packs = [_Pack(handle, base, segments, budget) for segments in _packs(_segments(base, variants, budget), budget)]
         for together in _groups(packs, budget):
-            _climb(handle, together, budget)
+            _climb(handle, together, budget, growing)
+            growing = None
             for pack in together:
                 scores.update(pack.scores(scorer))
+        if growing is not None:
+            _climb(handle, [], budget, growing)
     return scores
 
 
@@ -170,7 +181,7 @@ class _Pack:
             here = segment.variants.get(layer, [])
             for row, variant in enumerate(here):
                 if variant.lender is None:
-                    block[row, [offset + token - start for token in variant.tokens]] = variant.vectors.to(block)
+                    block[row, [offset + token - start for token in variant.tokens]] = variant.vectors().to(block)
             seen.extend([*here, *[None] * (rows - len(here))])
         return block
 
@@ -211,21 +222,26 @@ def _groups(packs: list[_Pack], budget: Budget) -> Iterator[list[_Pack]]:
         yield group
 
 
-def _climb(handle: ModelHandle, packs: list[_Pack], budget: Budget) -> None:
+def _climb(handle: ModelHandle, packs: list[_Pack], budget: Budget, growing: Growing | None) -> None:
     """Take all variants of some packs through the layers, up to their readers."""
-    last = handle.n_layers
+    last, most = handle.n_layers - 1, budget.chunk_tokens
+    taken = 0 if growing is None or 2 * len(growing) > most else len(growing)  # rows of the first part
     stairs: list[_Part] = []
     for layer in range(last):
-        _heap(stairs, packs, layer, budget.chunk_tokens)
-        for part in stairs:
-            if layer + 1 < last:
-                part.rise(layer)
-            else:
-                for pack, block in zip(packs, part.blocks, strict=True):
-                    if len(block):
-                        pack.read_through(layer, block)
+        _heap(stairs, packs, layer, most, taken)
+        if growing is not None and not (stairs and taken):
+            growing.rise(layer)
+        for number, part in enumerate(stairs):
+            part.rise(layer, growing if number == 0 and taken else None)
+    if growing is not None:
+        growing.rise(last)
+    _heap(stairs, packs, last, most, taken)
+    for part in stairs:
+        for pack, block in zip(packs, part.blocks, strict=True):
+            if len(block):
+                pack.read_through(last, block)
     for pack in packs:
-        pack.read(pack.joined(last))
+        pack.read(pack.joined(last + 1))
 
 
 class _Part:
@@ -251,20 +267,25 @@ class _Part:
         self._rows = torch.cat([block.flatten(0, 1) for block in both])
         self._counts = [count + len(block) for count, block in zip(self._counts, blocks, strict=True)]
 
-    def rise(self, layer: int) -> None:
-        """Through one layer."""
+    def rise(self, layer: int, growing: Growing | None) -> None:
+        """Through one layer, with plain runs that have to go there, too."""
         here = [(pack.replay, count) for pack, count in zip(self._packs, self._counts, strict=True) if count]
-        self._rows = replayed(layer, self._rows, here)
+        self._rows = replayed(layer, self._rows, here, growing)
 
 
-def _heap(stairs: list[_Part], packs: list[_Pack], layer: int, most: int) -> None:
-    """Put the variants that enter a layer on the staircase, in parts of at most `most` rows where they can be cut."""
+def _heap(stairs: list[_Part], packs: list[_Pack], layer: int, most: int, taken: int) -> None:
+    """Put the variants that enter a layer on the staircase.
+
+    Its parts have at most `most` rows where they can be cut; of the first one's, others have taken some.
+    """
     steps = [pack.joined(layer) for pack in packs]
     done = 0
     while left := [len(block) - done for block in steps if len(block) > done]:
         across = sum(len(pack) for pack, block in zip(packs, steps, strict=True) if len(block) > done)
-        if not stairs or len(stairs[-1]) + across > most:
+        room = most - taken * (len(stairs) == 1) - len(stairs[-1]) if stairs else 0
+        if room < across:
             stairs.append(_Part(packs, steps[0]))
-        count = max(1, min(min(left), (most - len(stairs[-1])) // across))
+            room = most - taken * (len(stairs) == 1)
+        count = max(1, min(min(left), room // across))
         stairs[-1].add([block[done : done + count] for block in steps])
         done += count

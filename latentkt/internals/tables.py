@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
 from latentkt.errors import InputError
-from latentkt.internals.engines.base import Patch
+from latentkt.internals.engines.base import FromRun, Patch
 from latentkt.internals.recording import Recording
 from latentkt.internals.replay import Replay, Suffix
 from latentkt.internals.staircase import Variant
@@ -55,8 +56,7 @@ def variants_of(
     inside: dict[tuple[str, int], dict[int, Patch]] = defaultdict(dict)
     for number, patch in patches.items():
         if patch.site in ("resid_pre", "resid_post"):
-            join = patch.layer + (patch.site == "resid_post")
-            found.append(Variant(number, join, patch.positions, patch.values, _lender(base, others, join, patch)))
+            found.append(_of_stream(number, patch, base, others))
         elif patch.site in _LOCAL + _SPREADING:
             inside[patch.site, patch.layer][number] = patch
         else:
@@ -68,22 +68,35 @@ def variants_of(
     return found
 
 
-def _lender(base: Recording, others: Sequence[Recording], join: int, patch: Patch) -> Recording | None:
-    """The run that the patched tokens follow from `join` on: they are all in which it differs from the base up to there.
+def _itself(vectors: Tensor) -> Tensor:
+    return vectors
 
-    Causal attention shows them nothing else, so that run's keys and values are theirs. The last prompt token is always
-    run: a patch of all tokens is to reproduce the other run, not to be it.
-    """
+
+def _of_stream(number: int, patch: Patch, base: Recording, others: Sequence[Recording]) -> Variant:
+    join = patch.layer + (patch.site == "resid_post")
+    named, given = patch.values, patch.values
+    if isinstance(named, FromRun):
+        run = next(other for other in others if other.branches.prompt == named.prompt)
+        positions = list(named.positions)
+        lender = run if named.positions == patch.positions and _goes_on_as(run, base, patch.positions) else None
+        return Variant(number, join, patch.positions, lambda: run.resid[join, positions], lender)
+    assert isinstance(given, torch.Tensor)
     first, stop = patch.positions[0], patch.positions[-1] + 1
-    prompt = base.branches.prompt
-    if len(patch.positions) != stop - first or stop >= len(prompt):
-        return None
-    for other in others:
-        theirs = other.branches.prompt
-        alike = len(theirs) == len(prompt) and theirs[:first] == prompt[:first]
-        if alike and torch.equal(other.resid[join, first:stop], patch.values):
-            return other
-    return None
+    alike = (run for run in others if _goes_on_as(run, base, patch.positions))
+    lender = next((run for run in alike if torch.equal(run.resid[join, first:stop], given)), None)
+    return Variant(number, join, patch.positions, lambda: given, lender)
+
+
+def _goes_on_as(run: Recording, base: Recording, positions: Sequence[int]) -> bool:
+    """Whether tokens that are patched from `run` follow it for ever: the runs do not differ before them, nor between.
+
+    Causal attention shows them nothing else, so their keys and values are that run's. The last prompt token is always
+    run itself: a patch of all tokens is to reproduce the other run, not to be it.
+    """
+    first, stop = positions[0], positions[-1] + 1
+    ours, theirs = base.branches.prompt, run.branches.prompt
+    together = len(positions) == stop - first and stop < len(ours)
+    return together and len(theirs) == len(ours) and theirs[:first] == ours[:first]
 
 
 def _local(handle: ModelHandle, base: Recording, group: dict[int, Patch], chunk_tokens: int) -> Iterator[Variant]:
@@ -97,7 +110,7 @@ def _local(handle: ModelHandle, base: Recording, group: dict[int, Patch], chunk_
             for number in numbers:
                 patch = group[number]
                 vectors = out[row, [position - first for position in patch.positions]]
-                yield Variant(number, patch.layer + 1, patch.positions, vectors)
+                yield Variant(number, patch.layer + 1, patch.positions, partial(_itself, vectors))
 
 
 def _rows(group: dict[int, Patch], at_once: int) -> Iterator[list[list[int]]]:
@@ -127,7 +140,7 @@ def _spreading(handle: ModelHandle, base: Recording, group: dict[int, Patch], ch
             placed = [(row, group[number]) for row, number in enumerate(chosen)]
             out = _replay(handle, base, tokens, len(chosen), placed, chunk_tokens)
             for row, number in enumerate(chosen):
-                yield Variant(number, group[number].layer + 1, tuple(tokens.tolist()), out[row])
+                yield Variant(number, group[number].layer + 1, tuple(tokens.tolist()), partial(_itself, out[row]))
 
 
 def _replay(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Cell", "Edit", "Engine", "EngineRun", "Patch", "Replace", "SiteKey"]
+__all__ = ["Cell", "Edit", "Engine", "EngineRun", "FromRun", "Patch", "Replace", "STREAM", "SiteKey"]
 
 SiteKey = tuple[str, int]
+STREAM = frozenset({"resid_pre", "resid_post"})
+"""The sites of the residual stream between layers."""
 Edit = Callable[["Tensor"], "Tensor"]
 GradOf = Callable[["Tensor"], "Tensor"]
 
@@ -72,6 +75,19 @@ class Replace:
         return out
 
 
+@dataclass(frozen=True)
+class FromRun:
+    """Values by their name: those that a patch's site has in a prompt's plain run.
+
+    Attributes:
+        prompt: Token ids.
+        positions: Its tokens, one for each position of the patch.
+    """
+
+    prompt: tuple[int, ...]
+    positions: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Patch:
     """One change of one site at some prompt positions.
@@ -80,19 +96,21 @@ class Patch:
         site: A site (see `latentkt.models.SITES`).
         layer: Its layer.
         positions: Prompt positions, ascending.
-        values: [position, d_model], [position, heads, d_head], or [position, d_head] where `head` is given.
+        values: [position, d_model], [position, heads, d_head], or [position, d_head] where `head` is given; or which
+            run they come from, for all heads.
         head: The head that is changed (of n_kv heads for k and v); None for all.
     """
 
     site: str
     layer: int
     positions: tuple[int, ...]
-    values: Tensor
+    values: Tensor | FromRun
     head: int | None = None
 
     @property
     def edit(self) -> Replace:
         """The same as an edit."""
+        assert not isinstance(self.values, FromRun)
         return Replace(self.positions, self.values, self.head)
 
 
@@ -163,7 +181,23 @@ class Engine(ABC):
 
     def sweep(self, scorer: Scorer, cells: Sequence[Cell]) -> list[AnswerScore]:
         """Score both answers in one patched run a cell; here one plain forward a cell and answer."""
-        return [self._score_cell(scorer, cell) for cell in cells]
+        return [self._score_cell(scorer, cell) for cell in self.settled(cells)]
+
+    def settled(self, cells: Sequence[Cell]) -> list[Cell]:
+        """The cells with their values, where these are only named."""
+        wanted: dict[tuple[int, ...], dict[SiteKey, None]] = {}
+        for patch in itertools.chain.from_iterable(cells):
+            if isinstance(patch.values, FromRun):
+                wanted.setdefault(patch.values.prompt, {})[patch.site, patch.layer] = None
+        found = {prompt: self.values(prompt, keys) for prompt, keys in wanted.items()}
+
+        def settle(patch: Patch) -> Patch:
+            named = patch.values
+            if not isinstance(named, FromRun):
+                return patch
+            return replace(patch, values=found[named.prompt][patch.site, patch.layer][list(named.positions)])
+
+        return [tuple(map(settle, cell)) for cell in cells]
 
     def _score_cell(self, scorer: Scorer, cell: Cell) -> AnswerScore:
         branches = scorer.branches

@@ -10,7 +10,19 @@ import torch
 
 from latentkt.internals.branches import Branches
 from latentkt.internals.budget import Budget
-from latentkt.internals.engines.base import Cell, Edit, Engine, EngineRun, GradOf, Patch, SiteKey, gradients
+from latentkt.internals.engines.base import (
+    STREAM,
+    Cell,
+    Edit,
+    Engine,
+    EngineRun,
+    FromRun,
+    GradOf,
+    Patch,
+    SiteKey,
+    gradients,
+)
+from latentkt.internals.growing import Growing, grow
 from latentkt.internals.metrics import AnswerScore, Scorer
 from latentkt.internals.recording import Recording, record, record_together
 from latentkt.internals.staircase import climb
@@ -26,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FastEngine"]
 
-_RECORDED = ("resid_pre", "resid_post")
 _KEPT_RECORDINGS = 4  # both runs of a pair in both directions, and a donor's
 
 
@@ -92,10 +103,12 @@ class FastEngine(Engine):
 
     def scores(self, scorers: Sequence[Scorer]) -> list[AnswerScore]:
         """See `Engine.scores`; runs of one shape that are not recorded yet are recorded in one batch."""
-        new = [s.branches for s in scorers[:_KEPT_RECORDINGS] if s.branches not in self._recordings]
-        if len({(run.n_prompt, *map(len, run.answers)) for run in new}) == 1:
-            self._recordings |= dict(zip(new, record_together(self.handle, new), strict=True))
+        self._record_together([s.branches for s in scorers[:_KEPT_RECORDINGS] if s.branches not in self._recordings])
         return [self.score(scorer) for scorer in scorers]
+
+    def _record_together(self, runs: list[Branches]) -> None:
+        if len({(run.n_prompt, *map(len, run.answers)) for run in runs}) == 1:
+            self._recordings |= dict(zip(runs, record_together(self.handle, runs), strict=True))
 
     def forget(self) -> None:
         """Let the kept runs go."""
@@ -104,7 +117,7 @@ class FastEngine(Engine):
     def values(self, prompt: Sequence[int], wanted: Iterable[SiteKey]) -> dict[SiteKey, Tensor]:
         """See `Engine.values`; residual sites of a prompt that is recorded are taken from there."""
         keys = self.require(wanted)
-        entry = {(site, layer): layer + (site == "resid_post") for site, layer in keys if site in _RECORDED}
+        entry = {(site, layer): layer + (site == "resid_post") for site, layer in keys if site in STREAM}
         known = next((run for b, run in self._recordings.items() if b.prompt == tuple(prompt)), None)
         if known is None or len(entry) < len(keys):
             with torch.no_grad(), seen_sites(self.handle.arch.site(*key) for key in keys) as seen:
@@ -124,19 +137,35 @@ class FastEngine(Engine):
 
     def sweep(self, scorer: Scorer, cells: Sequence[Cell]) -> list[AnswerScore]:
         """See `Engine.sweep`: cells of one patch by staircase, others one forward each."""
-        recording = self.record(scorer.branches)
-        scorer = replace(scorer, rows=self._budget.vocabulary_rows)
-        others = [run for run in self._recordings.values() if run is not recording]
+        growing = self._growing(scorer, cells)
+        runs = self._recorded(scorer.branches, cells) if growing is None else growing.recordings
+        if growing is None and not _are_residual(cells):
+            cells = self.settled(cells)
+        budgeted = replace(scorer, rows=self._budget.vocabulary_rows)
         scores: dict[int, AnswerScore] = {}
-        for part in self._slices(recording, cells):
-            variants = variants_of(
-                self.handle, recording, part, chunk_tokens=self._budget.chunk_tokens, others=others
-            )
-            scores |= climb(self.handle, recording, variants, scorer, budget=self._budget)
+        for part in self._slices(runs[0], cells):
+            chunk, others = self._budget.chunk_tokens, runs[1:]
+            variants = variants_of(self.handle, runs[0], part, chunk_tokens=chunk, others=others)
+            scores |= climb(self.handle, runs[0], variants, budgeted, budget=self._budget, growing=growing)
+            growing = None
+        self._recordings |= {run.branches: run for run in runs}
         for number, cell in enumerate(cells):
             if number not in scores:
-                scores[number] = self._score_cell(scorer, cell) if cell else self.score(scorer)
+                scores[number] = self._score_cell(budgeted, cell) if cell else self.score(budgeted)
         return [scores[number] for number in range(len(cells))]
+
+    def _growing(self, scorer: Scorer, cells: Sequence[Cell]) -> Growing | None:
+        """The base run and those that patches name, where they can go through the layers with the sweep."""
+        runs = _runs(scorer.branches, cells)
+        fresh = len(runs) > 1 and not any(run in self._recordings for run in runs)
+        return grow(self.handle, runs) if fresh and _are_residual(cells) else None
+
+    def _recorded(self, base: Branches, cells: Sequence[Cell]) -> list[Recording]:
+        """The base run, those that patches name, and others that are kept."""
+        runs = _runs(base, cells)
+        self._record_together([run for run in runs if run not in self._recordings])
+        found = [self.record(run) for run in runs]
+        return [*found, *(run for run in self._recordings.values() if run not in found)]
 
     def _slices(self, recording: Recording, cells: Sequence[Cell]) -> Iterator[dict[int, Patch]]:
         """Cells of one patch, from the latest position to the earliest, as many as their vectors leave room for."""
@@ -154,3 +183,19 @@ class FastEngine(Engine):
             held += size
         if part:
             yield part
+
+
+def _runs(base: Branches, cells: Sequence[Cell]) -> list[Branches]:
+    """The base run and the runs that patches name, with the same answers."""
+    named = [patch.values.prompt for cell in cells for patch in cell if isinstance(patch.values, FromRun)]
+    return [base, *(replace(base, prompt=prompt) for prompt in dict.fromkeys(named) if prompt != base.prompt)]
+
+
+def _are_residual(cells: Sequence[Cell]) -> bool:
+    """Whether named values are those of the residual stream between layers, one patch a cell."""
+    return all(
+        len(cell) == 1 and patch.site in STREAM
+        for cell in cells
+        for patch in cell
+        if isinstance(patch.values, FromRun)
+    )
