@@ -279,4 +279,4 @@ class _Cutter:
 def _of_head(cell: Cell | None, head: int | None) -> Cell | None:
     if cell is None or head is None:
         return cell
-    return tuple(Patch(p.site, p.layer, p.positions, p.values[:, head], head) for p in cell)
+    return tuple(Patch(p.site, p.layer, p.positions, p.given[:, head], head) for p in cell)

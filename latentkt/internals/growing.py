@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from latentkt.internals.lean import Span, is_lean, is_lean_model, lean_block
-from latentkt.internals.recording import LayerCall, Recording, call_of_tokens, first_call
+from latentkt.internals.layer_calls import LayerCall, call_of_tokens, first_call
+from latentkt.internals.lean import Span, is_lean_block, is_lean_call, is_lean_model, lean_block
+from latentkt.internals.recording import Recording
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -37,7 +38,7 @@ class Growing:
         self._layers, self._call, self._tree = handle.arch.layers, call, tree
         self._rows, self._done = entered, 0
         self._nothing = entered.new_empty(1, handle.n_kv_heads, 0, handle.d_head)
-        self.recordings = [self._recording(handle, *run) for run in zip(runs, tree.at, strict=True)]
+        self.recordings = [self._recording(handle, run, tree.at(number)) for number, run in enumerate(runs)]
         self._keep_rows(0)
 
     def __len__(self) -> int:
@@ -76,12 +77,13 @@ class Growing:
         return None if rows is None else others
 
     def _keep(self, keys: Float[Tensor, "1 n_kv row d_head"], values: Float[Tensor, "1 n_kv row d_head"]) -> None:
-        for run, at in zip(self.recordings, self._tree.at, strict=True):
-            run.keys[self._done][:], run.values[self._done][:] = keys[0, :, at], values[0, :, at]
+        for run, shared, own in zip(self.recordings, self._tree.shared, self._tree.own, strict=True):
+            for kept, new in ((run.keys[self._done], keys[0]), (run.values[self._done], values[0])):
+                kept[:, :shared], kept[:, shared:] = new[:, :shared], new[:, own]
 
     def _keep_rows(self, entry: int) -> None:
-        for run, at in zip(self.recordings, self._tree.at, strict=True):
-            run.resid[entry] = self._rows[at]
+        for run, shared, own in zip(self.recordings, self._tree.shared, self._tree.own, strict=True):
+            run.resid[entry, :shared], run.resid[entry, shared:] = self._rows[:shared], self._rows[own]
 
 
 class _Tree:
@@ -91,28 +93,35 @@ class _Tree:
         ids: The token of each row.
         position: Its position in its plain sequence.
         sees: Which rows it may attend to.
-        at: Per run, the rows of its packed tokens.
+        shared: Per run, how many tokens it shares with the first run: its first rows.
+        own: Per run, the rows of the tokens behind those.
     """
 
     ids: Int[Tensor, "row"]
     position: Int[Tensor, "row"]
     sees: Bool[Tensor, "row row"]
-    at: list[Int[Tensor, "token"]]
 
     def __init__(self, runs: Sequence[Branches]) -> None:
-        first, ids, position, count = runs[0], [], [], 0
-        self.at = []
+        ids: list[int] = []
+        position: list[int] = []
+        self.shared: list[int] = []
+        self.own: list[slice] = []
         for run in runs:
-            shared = 0 if run is first else _alike(first.prompt, run.prompt)
-            own = torch.arange(count, count + len(run.row) - shared)
-            self.at.append(torch.cat([torch.arange(shared), own]))
+            shared = 0 if run is runs[0] else _alike(runs[0].prompt, run.prompt)
+            self.shared.append(shared)
+            self.own.append(slice(len(ids), len(ids) + len(run.row) - shared))
             ids.extend(run.packed[shared:])
             position.extend(run.position[shared:].tolist())
-            count += len(own)
         self.ids, self.position = torch.tensor(ids), torch.tensor(position)
-        self.sees = torch.zeros(count, count, dtype=torch.bool)
-        for run, at in zip(runs, self.at, strict=True):
+        self.sees = torch.zeros(len(ids), len(ids), dtype=torch.bool)
+        for number, run in enumerate(runs):
+            at = self.at(number)
             self.sees[at[:, None], at[None]] = torch.as_tensor(run.sees)
+
+    def at(self, run: int) -> Int[Tensor, "token"]:
+        """The rows of a run's packed tokens."""
+        own = self.own[run]
+        return torch.cat([torch.arange(self.shared[run]), torch.arange(own.start, own.stop)])
 
 
 def _alike(one: Sequence[int], other: Sequence[int]) -> int:
@@ -129,13 +138,16 @@ def grow(handle: ModelHandle, runs: Sequence[Branches]) -> Growing | None:
 
     The model makes what its first layer is called with: embeddings, rotary angles and mask are its own.
     """
-    if not is_lean_model(handle.model.base_model, len(handle.arch.layers)) or handle.arch.cache_keyword is None:
+    layers = handle.arch.layers
+    if handle.arch.cache_keyword is None or not is_lean_model(handle.model.base_model, len(layers)):
+        return None
+    if not all(map(is_lean_block, layers)):
         return None
     tree = _Tree(runs)
     mask = torch.zeros(tree.sees.shape, dtype=handle.dtype).masked_fill(~tree.sees, torch.finfo(handle.dtype).min)
     with torch.inference_mode():
         entered, found = first_call(handle, tree.ids, tree.position, mask)
         call = call_of_tokens(found, mask)
-    if call is None or not all(is_lean(layer, call) for layer in handle.arch.layers):
+    if call is None or not is_lean_call(call):
         return None
     return Growing(handle, runs, tree, entered, call)

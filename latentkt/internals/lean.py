@@ -17,12 +17,12 @@ from torch.nn import functional
 from torch.nn.modules import module as modules
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
     from torch import Tensor, nn
 
-    from latentkt.internals.recording import LayerCall
+    from latentkt.internals.layer_calls import LayerCall
 
-__all__ = ["Span", "is_lean", "is_lean_model", "lean_block"]
+__all__ = ["Span", "is_lean", "is_lean_block", "is_lean_call", "is_lean_model", "lean_block"]
 
 _FAMILY = "transformers.models.llama.modeling_llama"
 _PARTS = {  # what the block is made of: parts, and the classes that they have to be
@@ -39,16 +39,24 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 def is_lean(layer: nn.Module, call: LayerCall) -> bool:
     """Whether `lean_block` does what this layer does when it is called like that, now."""
+    return is_lean_call(call) and is_lean_block(layer)
+
+
+def is_lean_call(call: LayerCall) -> bool:
+    """Whether a layer is called with nothing that `lean_block` does not know."""
+    return "position_embeddings" in call.by_token and set(call.by_token) <= _ARGUMENTS and call.alibi is None
+
+
+def is_lean_block(layer: nn.Module) -> bool:
+    """Whether a layer is the block that `lean_block` writes out, with nothing attached to it."""
     if not _is(layer, _FAMILY, "LlamaDecoderLayer") or modules._has_any_global_hook():
         return False
     return (
         all(_is(getattr(layer, name), _FAMILY, kind) for name, kind in _PARTS.items())
         and layer.self_attn.config._attn_implementation in _ATTENTION
         and _is(layer.mlp.act_fn, "torch.nn.modules.activation", "SiLU", "transformers.activations", "SiLUActivation")
-        and all(_is_plain(one) for one in layer.modules())
-        and "position_embeddings" in call.by_token
-        and set(call.by_token) <= _ARGUMENTS
-        and call.alibi is None
+        and _is_plain(layer)
+        and all(_is_plain(one) for part in layer.children() for one in (part, *part.children()))
     )
 
 
@@ -96,6 +104,7 @@ class Span:
         before: Gives the keys and values that all variants share, [1, n_kv, key, d_head] each.
         keep: Is given the keys and values of the span, those of `before` included; the spans behind it ask for their
             own after that.
+        asked: The tokens whose output is wanted, the others lend their keys and values only; None for all.
     """
 
     variants: int
@@ -103,14 +112,26 @@ class Span:
     mask: Float[Tensor, "1 1 token key"]
     before: Callable[[], tuple[Tensor, Tensor]]
     keep: Callable[[Tensor, Tensor], None] | None = None
+    asked: Int[Tensor, "reader"] | None = None
 
     @property
     def rows(self) -> int:
         """Variants times tokens."""
         return self.variants * int(self.mask.shape[2])
 
+    @property
+    def asked_rows(self) -> int:
+        """Variants times tokens whose output is wanted."""
+        return self.rows if self.asked is None else self.variants * len(self.asked)
 
-def lean_block(layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row d_model"]:
+    def of_asked(self, x: Float[Tensor, "row width"]) -> Float[Tensor, "asked_row width"]:
+        """The rows of `x` whose output is wanted."""
+        return x if self.asked is None else x.view(self.variants, -1, x.shape[-1])[:, self.asked].flatten(0, 1)
+
+
+def lean_block(
+    layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span]
+) -> Float[Tensor, "asked_row d_model"]:
     """Apply a Llama block to rows of several spans: its products are one for all, its attention is each span's own.
 
     Args:
@@ -120,10 +141,17 @@ def lean_block(layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span
     """
     attention, mlp = layer.self_attn, layer.mlp
     attended = _attended(attention, _normed(layer.input_layernorm, h), spans)
-    out = _biased(torch.addmm(h, attended, attention.o_proj.weight.T), attention.o_proj)
+    out = _biased(torch.addmm(_asked(h, spans), attended, attention.o_proj.weight.T), attention.o_proj)
     normed = _normed(layer.post_attention_layernorm, out)
     inner = functional.silu(mlp.gate_proj(normed), inplace=True).mul_(mlp.up_proj(normed))
     return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj)  # the sum is in the product
+
+
+def _asked(x: Float[Tensor, "row width"], spans: Sequence[Span]) -> Float[Tensor, "asked_row width"]:
+    if all(span.asked is None for span in spans):
+        return x
+    parts = zip(spans, x.split([span.rows for span in spans]), strict=True)
+    return torch.cat([span.of_asked(part) for span, part in parts])
 
 
 def _biased(out: Tensor, linear: nn.Linear) -> Tensor:
@@ -137,21 +165,28 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 
 def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row heads"]:
     """What enters the output projection."""
-    rows = [span.rows for span in spans]
-    projected = [project(x).split(rows) for project in (attention.q_proj, attention.k_proj, attention.v_proj)]
-    parts = []
-    for span, *own in zip(spans, *projected, strict=True):
-        q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim) for one in own)
-        before = span.before()
-        queries = _turned(q, span.angles).transpose(1, 2)
-        keys, values = _behind(before[0], _turned(k, span.angles)), _behind(before[1], v)
-        if span.keep is not None:
-            span.keep(keys, values)
-        attended = functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=span.mask, scale=attention.scaling, enable_gqa=True
-        )
-        parts.append(attended.transpose(1, 2).reshape(span.rows, -1))
+    asked = [span.asked_rows for span in spans]
+    queries = attention.q_proj(_asked(x, spans)).split(asked)
+    keys, values = (project(x).split([span.rows for span in spans]) for project in (attention.k_proj, attention.v_proj))
+    parts = [_of_span(attention, *each) for each in zip(spans, queries, keys, values, strict=True)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Attention of one span, whose projections are still row by row."""
+    q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim)
+               for one in (queries, keys, values))  # fmt: skip
+    before = span.before()
+    keys, values = _behind(before[0], _turned(k, span.angles)), _behind(before[1], v)
+    if span.keep is not None:
+        span.keep(keys, values)
+    mask, angles = span.mask, span.angles
+    if span.asked is not None:
+        mask, angles = mask[:, :, span.asked], (angles[0][:, span.asked], angles[1][:, span.asked])
+    attended = functional.scaled_dot_product_attention(
+        _turned(q, angles).transpose(1, 2), keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=True
+    )
+    return attended.transpose(1, 2).reshape(span.asked_rows, -1)
 
 
 def _turned(x: Float[Tensor, "variant token head d_head"], angles: tuple[Tensor, Tensor]) -> Tensor:

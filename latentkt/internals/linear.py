@@ -59,7 +59,7 @@ class Linear:
         own, grad = self.base.value(key)[at], self.base.grad(key)[at]
         if patch.head is not None:
             own, grad = own[:, patch.head], grad[:, patch.head]
-        return float(((patch.values.to(own) - own) * grad).sum())
+        return float(((patch.given.to(own) - own) * grad).sum())
 
     def by_token(self, key: SiteKey) -> Float[np.ndarray, "position head"]:
         """The same for the source run's value at each token and head (one where the site has none)."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from latentkt.internals.engines.base import SiteKey
+from latentkt.internals.engines.base import FromRun, SiteKey
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -40,9 +40,9 @@ def pattern_as_z(engine: Engine, pair: Pair, fetched: Fetched, keys: Sequence[Si
         return fetched
     values = engine.values(pair.base.ids, [("v", layer) for layer in layers])
 
-    def at(key: SiteKey, place: Place) -> Tensor | None:
+    def at(key: SiteKey, place: Place) -> Tensor | FromRun | None:
         found = fetched(key, place)
-        if key[0] != "pattern" or found is None:
+        if key[0] != "pattern" or found is None or isinstance(found, FromRun):
             return found
         if found.shape[-1] != len(pair.base.ids):  # its keys are other tokens
             return None

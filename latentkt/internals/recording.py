@@ -7,9 +7,8 @@ position schemes are what the model made them, and nothing of an architecture is
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,36 +16,17 @@ import torch
 
 from latentkt.errors import ModelRefusedError
 from latentkt.internals.branches import Branches
+from latentkt.internals.layer_calls import CACHE_NAMES, PASSED_ON, LayerCall, bound_arguments, has_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jaxtyping import Float, Int
+    from jaxtyping import Float
     from torch import Tensor
 
     from latentkt.models import ModelHandle
 
-__all__ = ["CACHE_NAMES", "LayerCall", "Recording", "call_of_tokens", "first_call", "record", "record_together"]
-
-CACHE_NAMES = ("cache", "past_key_values", "layer_past", "past_key_value")
-_PASSED_ON = ("use_cache", "output_attentions")
-
-
-@dataclass(frozen=True, eq=False)
-class LayerCall:
-    """What one layer was called with, on packed tokens.
-
-    Attributes:
-        mask: Additive, [query token, key token]: the model's own mask, and the branches apart.
-        by_token: Arguments with one entry a token, [token, …] each, or tuples of such.
-        alibi: Bias [head, 1, key token] where the model has one.
-        constant: Arguments that do not depend on tokens; the cache stands here as None.
-    """
-
-    mask: Float[Tensor, "query key"]
-    by_token: dict[str, Any]
-    alibi: Tensor | None
-    constant: dict[str, Any]
+__all__ = ["Recording", "record", "record_together", "stretch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +46,12 @@ class Recording:
     keys: Sequence[Float[Tensor, "n_kv token d_head"]]
     values: Sequence[Float[Tensor, "n_kv token d_head"]]
     calls: Sequence[LayerCall]
+
+
+def stretch(tokens: Sequence[int]) -> slice | list[int]:
+    """Ascending tokens as an index: a slice where none is left out, which makes no copy."""
+    whole = len(tokens) == tokens[-1] - tokens[0] + 1
+    return slice(tokens[0], tokens[-1] + 1) if whole else list(tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +159,7 @@ def _watched(handle: ModelHandle) -> Iterator[_Pass]:
 
     def watch(index: int, layer: torch.nn.Module) -> None:
         def before(module: Any, args: Any, kwargs: Any) -> None:
-            seen.calls[index] = _bound(module, args, kwargs)
+            seen.calls[index] = bound_arguments(module, args, kwargs)
 
         def after(module: Any, args: Any, output: Any) -> None:
             seen.outputs[index] = output[0] if isinstance(output, tuple) else output
@@ -188,73 +174,6 @@ def _watched(handle: ModelHandle) -> Iterator[_Pass]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-class _Reached(Exception):
-    """Raised as soon as the first layer is called."""
-
-
-def first_call(
-    handle: ModelHandle,
-    ids: Int[Tensor, "token"],
-    position: Int[Tensor, "token"],
-    mask: Float[Tensor, "token token"],
-) -> tuple[Float[Tensor, "token d_model"], dict[str, Any]]:
-    """What the model makes of packed tokens before its first layer: their vectors, and the layer's other arguments.
-
-    Args:
-        handle: The model; takes positions and a key/value cache.
-        ids: Token ids.
-        position: Their positions in their plain sequences.
-        mask: Additive; which token sees which.
-    """
-    from transformers import DynamicCache
-
-    seen: dict[str, Any] = {}
-
-    def reached(module: Any, args: Any, kwargs: Any) -> None:
-        seen.update(_bound(module, args, kwargs))
-        raise _Reached
-
-    hook = handle.arch.layers[0].register_forward_pre_hook(reached, with_kwargs=True)
-    tokens = {"input_ids": ids[None], "position_ids": position[None], "attention_mask": mask[None, None]}
-    with suppress(_Reached):
-        try:
-            handle.model.base_model(**tokens, use_cache=True, **{str(handle.arch.cache_keyword): DynamicCache()})
-        finally:
-            hook.remove()
-    return seen.pop("hidden_states")[0], seen
-
-
-def call_of_tokens(arguments: dict[str, Any], mask: Float[Tensor, "token token"]) -> LayerCall | None:
-    """A layer's arguments on packed tokens, [1, token, …] each; None where one is of another kind."""
-    by_token: dict[str, Any] = {}
-    constant: dict[str, Any] = {}
-    for name, value in arguments.items():
-        if name in CACHE_NAMES:
-            constant[name] = None
-        elif name in _PASSED_ON or not _has_tensor(value):
-            constant[name] = value
-        elif name != "attention_mask":
-            by_token[name] = _without_row(value, len(mask))
-    if not set(CACHE_NAMES) & set(arguments) or None in by_token.values():
-        return None
-    return LayerCall(mask, by_token, None, constant)
-
-
-def _without_row(value: Any, n_tokens: int) -> Any:
-    """[1, token, …] -> [token, …], in tuples too; None for anything else."""
-    if isinstance(value, tuple):
-        parts = tuple(_without_row(part, n_tokens) for part in value)
-        return None if any(part is None for part in parts) else parts
-    fits = isinstance(value, torch.Tensor) and value.ndim >= 2 and value.shape[:2] == (1, n_tokens)
-    return value[0] if fits else None
-
-
-def _bound(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Arguments of a module's call by name."""
-    bound = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
-    return {**{k: v for k, v in bound.items() if k != "kwargs"}, **bound.get("kwargs", {})}
 
 
 class _Layout:
@@ -289,7 +208,7 @@ class _Layout:
                 alibi = self._alibi(calls[-1]["alibi"])
             elif name in CACHE_NAMES:
                 constant[name] = None
-            elif name in _PASSED_ON or not _has_tensor(value):
+            elif name in PASSED_ON or not has_tensor(value):
                 constant[name] = value
             else:
                 by_token[name] = self._gather(index, name, [call[name] for call in calls])
@@ -336,12 +255,6 @@ def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype == torch.bool:
         return torch.where(mask, 0.0, torch.finfo(dtype).min).to(dtype)
     return mask.to(dtype)
-
-
-def _has_tensor(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_has_tensor, value))
-    return isinstance(value, torch.Tensor)
 
 
 def _refused(handle: ModelHandle, why: str) -> ModelRefusedError:

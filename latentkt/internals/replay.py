@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from latentkt.internals.layer_calls import CACHE_NAMES, LayerCall
 from latentkt.internals.lean import Span, is_lean, lean_block
-from latentkt.internals.recording import CACHE_NAMES, LayerCall, Recording
+from latentkt.internals.recording import Recording
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -129,6 +130,12 @@ class Replay:
         """Apply layer `index`, but give its output only at the tokens `at`: the others lend their keys and values."""
         if 2 * len(at) > len(self.tokens):
             return self.layer(index, h)[:, at]
+        if self.is_lean(index):
+            parts = [
+                lean_block(self._layers[index], part.flatten(0, 1), [self.span(index, len(part), asked=at)])
+                for part in h.split(self._at_once)
+            ]
+            return torch.cat(parts).view(len(h), len(at), -1)
         every = torch.arange(len(self.tokens), device=h.device)
         parts = []
         for part in h.split(self._at_once):
@@ -146,11 +153,12 @@ class Replay:
         """Whether a lean block stands in for layer `index`."""
         return is_lean(self._layers[index], self._recording.calls[index])
 
-    def span(self, index: int, variants: int) -> Span:
+    def span(self, index: int, variants: int, *, asked: Int[Tensor, "reader"] | None = None) -> Span:
         """What a lean block has to know of the tokens of so many variants."""
         call = self._recording.calls[index]
         angles = _take(call.by_token["position_embeddings"], self.tokens)
-        return Span(variants, angles, self._mask(call)[None, None], lambda: self._before(index))
+        mask = self._mask(call)[None, None]
+        return Span(variants, angles, mask, lambda: self._before(index), asked=asked)
 
     def call(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
         """Layer `index` by the model's own module."""

@@ -55,9 +55,9 @@ def _effects(engine: Engine, scorer: Scorer, base: Slope, plans: Iterable[Plan])
             value = new.setdefault(key, base.values[key].clone())
             at = list(patch.positions)
             if patch.head is None:
-                value[:, at] = patch.values.to(value)
+                value[:, at] = patch.given.to(value)
             else:
-                value[:, at, patch.head] = patch.values.to(value)
+                value[:, at, patch.head] = patch.given.to(value)
     layers = sorted({layer for _, layer in new})
     edits: dict[SiteKey, Edit] = {key: _Put(value) for key, value in new.items()}
     edits |= {("resid_pre", layer): _Put(base.values["resid_pre", layer]) for layer in layers}

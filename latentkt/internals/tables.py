@@ -16,9 +16,9 @@ import torch
 
 from latentkt.errors import InputError
 from latentkt.internals.engines.base import FromRun, Patch
-from latentkt.internals.recording import Recording
+from latentkt.internals.packs import Variant
+from latentkt.internals.recording import Recording, stretch
 from latentkt.internals.replay import Replay, Suffix
-from latentkt.internals.staircase import Variant
 from latentkt.models.sites import attached
 
 if TYPE_CHECKING:
@@ -74,17 +74,23 @@ def _itself(vectors: Tensor) -> Tensor:
 
 def _of_stream(number: int, patch: Patch, base: Recording, others: Sequence[Recording]) -> Variant:
     join = patch.layer + (patch.site == "resid_post")
-    named, given = patch.values, patch.values
-    if isinstance(named, FromRun):
-        run = next(other for other in others if other.branches.prompt == named.prompt)
-        positions = list(named.positions)
-        lender = run if named.positions == patch.positions and _goes_on_as(run, base, patch.positions) else None
-        return Variant(number, join, patch.positions, lambda: run.resid[join, positions], lender)
-    assert isinstance(given, torch.Tensor)
-    first, stop = patch.positions[0], patch.positions[-1] + 1
+    values = patch.values
+    if isinstance(values, FromRun):
+        run = next(one for one in (base, *others) if one.branches.prompt == values.prompt)
+        lender = run if values.positions == patch.positions and _goes_on_as(run, base, patch.positions) else None
+        return Variant(number, join, patch.positions, partial(_entering, run, join, values.positions), lender)
     alike = (run for run in others if _goes_on_as(run, base, patch.positions))
-    lender = next((run for run in alike if torch.equal(run.resid[join, first:stop], given)), None)
-    return Variant(number, join, patch.positions, lambda: given, lender)
+    lender = next((run for run in alike if _same(_entering(run, join, patch.positions), values)), None)
+    return Variant(number, join, patch.positions, partial(_itself, values), lender)
+
+
+def _entering(run: Recording, layer: int, positions: Sequence[int]) -> Tensor:
+    return run.resid[layer, stretch(positions)]
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    kinds = [(x.shape, x.dtype, x.device) for x in (one, other)]
+    return kinds[0] == kinds[1] and torch.equal(one, other)
 
 
 def _goes_on_as(run: Recording, base: Recording, positions: Sequence[int]) -> bool:
@@ -160,9 +166,9 @@ def _replay(
         for row, one in placed:
             at = [position - start for position in one.positions]
             if one.head is None:
-                value[row, at] = one.values.to(value)
+                value[row, at] = one.given.to(value)
             else:
-                value[row, at, one.head] = one.values.to(value)
+                value[row, at, one.head] = one.given.to(value)
         return value
 
     replay = Replay(handle, base, [Suffix(tokens)], chunk_tokens=max(chunk_tokens, n_rows * len(tokens)))

@@ -42,7 +42,9 @@ def recorded(handle):
 def steps(handle, run, lengths, rows=3):
     """A replay of packed suffixes, and what enters a layer there."""
     n_tokens = run.resid.shape[1]
-    replay = Replay(handle, run, [Suffix(torch.arange(n_tokens - length, n_tokens)) for length in lengths], chunk_tokens=16)
+    replay = Replay(
+        handle, run, [Suffix(torch.arange(n_tokens - length, n_tokens)) for length in lengths], chunk_tokens=16
+    )
     noise = torch.Generator().manual_seed(0)
     h = run.resid[1, replay.tokens][None] + torch.randn(rows, sum(lengths), handle.d_model, generator=noise)
     return replay, h

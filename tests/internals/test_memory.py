@@ -12,19 +12,19 @@ from latentkt.internals import (
     collect,
     engine_of,
     generate,
+    growing,
     head_table,
     patch_positions,
     path_patch,
     token_lens,
     train_tuned_lens,
 )
+from latentkt.internals import replay as replaying
 from latentkt.internals.budget import Budget
 from latentkt.internals.engines.base import Patch
 from latentkt.internals.lens import LensRun
 from latentkt.internals.metrics import scorer_of
 from latentkt.internals.paths import Node
-from latentkt.internals import replay as replaying
-from latentkt.internals.replay import Replay
 from latentkt.models import attached
 from tests.internals.making import tiny_pair
 from tests.models.tiny import tiny_handle
@@ -47,6 +47,20 @@ def tokens_a_call(handle, work):
     return max(seen)
 
 
+def rows_a_block(monkeypatch, work):
+    """The most rows that one lean block is given."""
+    seen, block = [], replaying.lean_block
+
+    def watch(layer, rows, spans):
+        seen.append(len(rows))
+        return block(layer, rows, spans)
+
+    for module in (replaying, growing):
+        monkeypatch.setattr(module, "lean_block", watch)
+    work()
+    return max(seen)
+
+
 @pytest.mark.parametrize("site", ["resid_post", "mlp_out", "k"])
 def test_the_limit_sizes_the_batches(site):
     handle = tiny_handle("llama")
@@ -61,26 +75,30 @@ def test_the_limit_sizes_the_batches(site):
     assert most[0] <= max(small._budget.chunk_tokens, n) < most[1]
 
 
+def test_the_limit_sizes_the_batches_of_lean_blocks(monkeypatch):
+    handle = tiny_handle("llama")
+    pair = tiny_pair(handle)
+    engine = engine_of(handle, memory_mb=0.3)
+    options = {"skip_unchanged": False, "check": False, "metric": "first_token"}
+    most = [rows_a_block(monkeypatch, lambda one=one: patch_positions(one, [pair], **options))
+            for one in (engine, engine_of(handle))]  # fmt: skip
+    assert most[0] <= engine._budget.chunk_tokens < most[1]
+
+
 def test_the_staircase_takes_no_row_along_that_is_nobodys(monkeypatch):
     handle = tiny_handle("llama")
     pair = tiny_pair(handle)
     scorer = scorer_of(pair, pair.base.ids, "first_token")
-    values, taken = torch.zeros(1, handle.d_model), {}
+    values, taken, lent = torch.zeros(1, handle.d_model), {}, {}
 
-    def count(index, n_rows):
-        taken[index] = taken.get(index, 0) + n_rows
-
-    def counted_call(self, index, h, *rest):
-        count(index, h.shape[0] * h.shape[1])
-        return call(self, index, h, *rest)
-
-    def counted_block(layer, rows, spans):
-        count(list(handle.arch.layers).index(layer), len(rows))
+    def counted(layer, rows, spans):
+        index = list(handle.arch.layers).index(layer)
+        taken[index] = taken.get(index, 0) + sum(span.asked_rows for span in spans)
+        lent[index] = lent.get(index, 0) + len(rows)
         return block(layer, rows, spans)
 
-    call, block = Replay._call, replaying.lean_block
-    monkeypatch.setattr(Replay, "_call", counted_call)
-    monkeypatch.setattr(replaying, "lean_block", counted_block)
+    block = replaying.lean_block
+    monkeypatch.setattr(replaying, "lean_block", counted)
     early, late = len(pair.base.ids) - 4, len(pair.base.ids) - 2
     cells = [Patch("resid_pre", 0, (early,), values), *(Patch("resid_pre", 1, (p,), values) for p in (early, late))]
     engine_of(handle).sweep(scorer, [(cell,) for cell in cells])
@@ -88,16 +106,16 @@ def test_the_staircase_takes_no_row_along_that_is_nobodys(monkeypatch):
     assert taken[0] == n - early and taken[1] == 2 * (n - early) + (n - late)
     readers = len(scorer.branches.readers)
     assert n - late < 2 * readers <= n - early  # the last layer: keys and values of all, then only what is read
-    assert taken[2] == taken[1] + 2 * readers  # but the short suffix whole
+    assert lent[2] == taken[1] and taken[2] == 2 * readers + n - late  # but the short suffix whole
 
 
 def test_the_limit_bounds_the_staircase_and_the_vocabulary(monkeypatch):
     handle = tiny_handle("llama")
     pair = tiny_pair(handle)
     stairs, rows = [], []
-    call, unembed = Replay._call, type(handle.arch).unembed
+    block, unembed = replaying.lean_block, type(handle.arch).unembed
     monkeypatch.setattr(
-        Replay, "_call", lambda self, n, h, *rest: stairs.append(h.shape[0] * h.shape[1]) or call(self, n, h, *rest)
+        replaying, "lean_block", lambda layer, h, spans: stairs.append(len(h)) or block(layer, h, spans)
     )
     monkeypatch.setattr(
         type(handle.arch), "unembed", lambda self, x: rows.append(x.numel() // x.shape[-1]) or unembed(self, x)

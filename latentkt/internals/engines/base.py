@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Cell", "Edit", "Engine", "EngineRun", "FromRun", "Patch", "Replace", "STREAM", "SiteKey"]
+__all__ = ["STREAM", "Cell", "Edit", "Engine", "EngineRun", "FromRun", "Patch", "Replace", "SiteKey"]
 
 SiteKey = tuple[str, int]
 STREAM = frozenset({"resid_pre", "resid_post"})
@@ -110,8 +110,16 @@ class Patch:
     @property
     def edit(self) -> Replace:
         """The same as an edit."""
-        assert not isinstance(self.values, FromRun)
-        return Replace(self.positions, self.values, self.head)
+        return Replace(self.positions, self.given, self.head)
+
+    @property
+    def given(self) -> Tensor:
+        """The values themselves; named ones have to be looked up first (`Engine.settled`)."""
+        if isinstance(self.values, FromRun):
+            raise InputError(
+                "a patch's values are only named", expected="values", fix="pass its cell to Engine.settled"
+            )
+        return self.values
 
 
 Cell = tuple[Patch, ...]

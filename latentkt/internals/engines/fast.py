@@ -194,8 +194,5 @@ def _runs(base: Branches, cells: Sequence[Cell]) -> list[Branches]:
 def _are_residual(cells: Sequence[Cell]) -> bool:
     """Whether named values are those of the residual stream between layers, one patch a cell."""
     return all(
-        len(cell) == 1 and patch.site in STREAM
-        for cell in cells
-        for patch in cell
-        if isinstance(patch.values, FromRun)
+        len(cell) == 1 and patch.site in STREAM for cell in cells for patch in cell if isinstance(patch.values, FromRun)
     )

@@ -1,0 +1,307 @@
+"""Plain runs beside a sweep, packs that share products, and borrowed tokens give what one forward a cell gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from latentkt.errors import InputError
+from latentkt.internals import engine_of, growing, patch, staircase, tables
+from latentkt.internals.budget import Budget
+from latentkt.internals.engines.base import FromRun, Patch
+from latentkt.internals.growing import grow
+from latentkt.internals.metrics import scorer_of
+from latentkt.internals.recording import record
+from latentkt.models import handle_from_hf
+from tests.internals.making import CONTROL, ITEM, tiny_pair
+from tests.models.tiny import FAMILIES, tiny_handle, tiny_model, tiny_tokenizer
+
+PAIRS = {
+    "item": {},
+    "control": {"base_text": CONTROL, "source_text": ITEM},
+    "nothing alike": {"base_text": "A" + ITEM, "source_text": "B" + CONTROL},
+    "another length": {"base_text": ITEM, "source_text": "The chemist did the win the win\nA:"},
+    "long answers": {"correct": " Ann and Al", "shortcut": " Bo"},
+    "the same run": {"source_text": ITEM},
+}
+
+
+def llama(**changes):
+    return handle_from_hf(tiny_model("llama", **changes), tiny_tokenizer(), name="tiny/llama")
+
+
+def runs_of(pair):
+    return [scorer_of(pair, side.ids).branches for side in (pair.base, pair.source)]
+
+
+def grown(handle, runs):
+    """Runs that have gone through all layers alone."""
+    found = grow(handle, runs)
+    with torch.inference_mode():
+        for layer in range(handle.n_layers):
+            found.rise(layer)
+    return found
+
+
+@pytest.mark.parametrize("changes", PAIRS.values(), ids=PAIRS)
+def test_grown_runs_are_those_of_the_model(changes):
+    handle = llama()
+    runs = runs_of(tiny_pair(handle, **changes))
+    for found, run in zip(grown(handle, runs).recordings, runs, strict=True):
+        true = record(handle, run)
+        assert found.branches == run and found.resid.shape == true.resid.shape and true.resid.std() > 0.1
+        torch.testing.assert_close(found.resid, true.resid, atol=1e-5, rtol=1e-5)
+        for layer in range(handle.n_layers):
+            torch.testing.assert_close(found.keys[layer], true.keys[layer], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(found.values[layer], true.values[layer], atol=1e-5, rtol=1e-5)
+            here, there = found.calls[layer], true.calls[layer]
+            assert here.by_token.keys() == there.by_token.keys() and here.constant.keys() == there.constant.keys()
+            torch.testing.assert_close(here.mask, there.mask)
+            for mine, theirs in zip(here.by_token["position_embeddings"], there.by_token["position_embeddings"],
+                                    strict=True):  # fmt: skip
+                torch.testing.assert_close(mine, theirs)
+
+
+def test_tokens_with_which_runs_begin_are_run_once():
+    handle = llama()
+    pair = tiny_pair(handle)
+    runs = runs_of(pair)
+    first = pair.alignment.first_difference
+    assert first > 0
+    assert len(grow(handle, runs)) == len(runs[0].packed) + len(runs[1].packed) - first
+
+
+def hooked_model(handle):
+    handle.model.base_model.register_forward_pre_hook(lambda module, args: None)
+
+
+def hooked_layer(handle):
+    handle.arch.layers[2].mlp.register_forward_hook(lambda module, args, out: None)
+
+
+def replaced_forward(handle):
+    handle.model.base_model.forward = handle.model.base_model.forward
+
+
+def fewer_layers(handle):
+    handle.model.config.num_hidden_layers = 2
+
+
+def own_class(handle):
+    own = type(handle.model.base_model)
+    handle.model.base_model.__class__ = type("Theirs", (own,), {})
+
+
+def angles_that_hang_on_length(handle):
+    handle.model.base_model.rotary_emb.rope_type = "dynamic"
+
+
+def in_training(handle):
+    handle.model.base_model.training = True
+
+
+CHANGES = [
+    hooked_model, hooked_layer, replaced_forward, fewer_layers, own_class, angles_that_hang_on_length, in_training,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_model_with_something_of_its_own_runs_itself(change):
+    handle = llama()
+    runs = runs_of(tiny_pair(handle))
+    assert grow(handle, runs) is not None
+    change(handle)
+    assert grow(handle, runs) is None
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "llama"])
+def test_other_families_run_themselves(family):
+    handle = tiny_handle(family)
+    assert grow(handle, runs_of(tiny_pair(handle))) is None
+
+
+def test_a_layer_that_is_called_with_more_runs_itself(monkeypatch):
+    handle = llama()
+    own = growing.first_call
+
+    def more(*args):
+        entered, found = own(*args)
+        return entered, {**found, "gate": torch.ones(1, len(entered), 1)}
+
+    monkeypatch.setattr(growing, "first_call", more)
+    assert grow(handle, runs_of(tiny_pair(handle))) is None
+
+
+def test_nothing_is_left_on_the_model(monkeypatch):
+    handle = llama()
+    runs = runs_of(tiny_pair(handle))
+    ids = torch.tensor([runs[0].prompt])
+    before = handle.logits(ids)
+    grow(handle, runs)
+    first = handle.arch.layers[0]
+    assert not first._forward_pre_hooks and torch.equal(handle.logits(ids), before)
+    monkeypatch.setattr(handle.model.base_model.embed_tokens, "forward", lambda ids: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        grow(handle, runs)
+    assert not first._forward_pre_hooks
+
+
+@pytest.mark.parametrize(
+    ("where", "site", "metric"),
+    [
+        ("positions", "resid_post", "log_odds"),
+        ("positions", "resid_pre", "first_token"),
+        (("shortcut", "constraint", "last", "all"), "resid_pre", "log_odds"),
+        (("shortcut", "constraint", "last", "all"), "resid_post", "first_token"),
+    ],
+)
+def test_sweeps_with_growing_runs_equal_one_forward_a_cell(where, site, metric, monkeypatch):
+    handle = llama()
+    pairs = [tiny_pair(handle, **changes, name=name) for name, changes in PAIRS.items() if name != "another length"]
+    grew = []
+    monkeypatch.setattr("latentkt.internals.engines.fast.grow", lambda *a: grew.append(grow(*a)) or grew[-1])
+    options = {"where": where, "sites": (site,), "metric": metric, "check": False, "skip_unchanged": False}
+    fast, slow = (
+        pd.concat([patch(handle, [pair], engine=engine, **options) for pair in pairs])
+        for engine in ("fast", "reference")
+    )
+    for column in ("base_value", "source_value", "patched_value", "effect"):
+        np.testing.assert_allclose(fast[column], slow[column], atol=1e-4)
+    assert fast["effect"].abs().max() > 1e-2
+    assert len(grew) == len(pairs) - 1 and None not in grew  # that of one and the same run needs no other
+
+
+def test_a_checked_sweep_is_held_to_the_models_own_runs(monkeypatch):
+    monkeypatch.setattr("latentkt.internals.engines.fast.grow", lambda *a: 1 / 0)
+    handle = llama()
+    table = patch(handle, [tiny_pair(handle)])
+    assert table["full_patch_error"].max() < 1e-4
+
+
+def test_shifted_pairs_grow_too():
+    handle = llama()
+    pair = tiny_pair(handle, **PAIRS["another length"])
+    options = {"where": "positions", "check": False, "allow_shifted": True}
+    fast, slow = (patch(handle, [pair], engine=engine, **options)["effect"] for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+
+
+def test_named_values_of_any_site_are_looked_up_by_every_engine():
+    handle = llama()
+    pair = tiny_pair(handle)
+    scorer, last = scorer_of(pair, pair.base.ids), len(pair.base.ids) - 1
+    sites = ("resid_post", "z", "mlp_out", "k")
+    named = [(Patch(site, 1, (last,), FromRun(pair.source.ids, (last,))),) for site in sites]
+    window = tuple(Patch("resid_post", at, (last,), FromRun(pair.source.ids, (last,))) for at in (0, 1))
+    found = [
+        [score.value for score in engine_of(handle, engine).sweep(scorer, [*named, window])]
+        for engine in ("fast", "reference")
+    ]
+    base = engine_of(handle).score(scorer).value
+    np.testing.assert_allclose(*found, atol=1e-4)
+    assert all(abs(value - base) > 1e-4 for value in found[0])
+
+
+def counted_rows(monkeypatch, work):
+    rows, block = [], staircase.replayed
+    monkeypatch.setattr(staircase, "replayed", lambda n, h, *rest: rows.append(len(h)) or block(n, h, *rest))
+    return work(), sum(rows)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("named", [True, False], ids=["named", "given"])
+def test_tokens_that_follow_the_source_for_ever_are_not_run_again(family, named, monkeypatch):
+    handle = tiny_handle(family)
+    pair = tiny_pair(handle)
+    first = pair.alignment.first_difference
+    scorer = scorer_of(pair, pair.base.ids)
+    places = [(first,), (first, first + 1), (first + 1,), (first, first + 2)]
+    stream = engine_of(handle, "reference").values(pair.source.ids, [("resid_post", n) for n in (0, 1)])
+
+    def cells(engine):
+        theirs = engine.values(pair.source.ids, [("resid_post", n) for n in (0, 1)])
+        values = {(n, at): theirs["resid_post", n][list(at)] for at in places for n in (0, 1)}
+        if named:
+            values = {key: FromRun(pair.source.ids, key[1]) for key in values}
+        return [(Patch("resid_post", n, at, value),) for (n, at), value in values.items()]
+
+    def swept():
+        engine = engine_of(handle)
+        engine.scores([scorer, replace(scorer, branches=runs_of(pair)[1])])
+        return [score.value for score in engine.sweep(scorer, cells(engine))]
+
+    true = [
+        score.value
+        for score in engine_of(handle, "reference").sweep(
+            scorer, [(Patch("resid_post", n, at, stream["resid_post", n][list(at)]),) for at in places for n in (0, 1)]
+        )
+    ]
+    lent, few = counted_rows(monkeypatch, swept)
+    monkeypatch.setattr(tables, "_goes_on_as", lambda *_: False)
+    whole, many = counted_rows(monkeypatch, swept)
+    np.testing.assert_allclose(lent, true, atol=1e-4)
+    np.testing.assert_allclose(whole, true, atol=1e-4)
+    between = handle.n_layers - 2  # layers that a variant of layer 0 climbs, but the last; one less for layer 1
+    assert many - few == (1 + 2) * between
+
+
+def test_other_values_than_the_runs_are_run():
+    handle = llama()
+    pair = tiny_pair(handle)
+    first = pair.alignment.first_difference
+    scorer = scorer_of(pair, pair.base.ids)
+    engine = engine_of(handle)
+    engine.scores([scorer, replace(scorer, branches=runs_of(pair)[1])])
+    values = engine.values(pair.source.ids, [("resid_post", 0)])["resid_post", 0][[first]]
+    for other in (values + 0.5, values.double() + 0.5):
+        cells = [(Patch("resid_post", 0, (first,), other),)]
+        fast, slow = (one.sweep(scorer, cells)[0].value for one in (engine, engine_of(handle, "reference")))
+        assert fast == pytest.approx(slow, abs=1e-4)
+        assert abs(fast - engine.sweep(scorer, [(Patch("resid_post", 0, (first,), values),)])[0].value) > 1e-3
+
+
+def test_a_patch_of_all_tokens_is_run():
+    handle = llama()
+    pair = tiny_pair(handle)
+    tail = tuple(range(pair.alignment.first_difference, len(pair.base.ids)))
+    base, run = (record(handle, branches) for branches in runs_of(pair))
+    assert not tables._goes_on_as(run, base, tail) and tables._goes_on_as(run, base, tail[:-1])
+
+
+@pytest.mark.parametrize("chunk", [16, 40, 768])
+@pytest.mark.parametrize("pack", [1, 5, 40])
+def test_packs_that_climb_together_give_what_each_gives_alone(pack, chunk):
+    handle = llama()
+    pair = tiny_pair(handle)
+    options = {"where": "positions", "check": False, "skip_unchanged": False, "sites": ("resid_post", "z")}
+    slow = patch(handle, [pair], engine="reference", **options)["effect"]
+    engine = engine_of(handle)
+    engine._budget = Budget(pack_tokens=pack, chunk_tokens=chunk)
+    np.testing.assert_allclose(patch(engine, [pair], **options)["effect"], slow, atol=1e-4)
+    engine.forget()
+    roles = {**options, "where": ("shortcut", "constraint", "last"), "heads": True, "sites": ("z", "q")}
+    slow = patch(handle, [pair], engine="reference", **roles)["effect"]
+    np.testing.assert_allclose(patch(engine, [pair], **roles)["effect"], slow, atol=1e-4)
+
+
+def test_a_sweep_that_breaks_off_leaves_no_half_run_behind(monkeypatch):
+    handle = llama()
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    options = {"where": "positions", "check": False}
+    block = growing.lean_block
+
+    def fails(layer, *rest):
+        if layer is handle.arch.layers[1]:
+            raise InputError("on the way")
+        return block(layer, *rest)
+
+    monkeypatch.setattr(growing, "lean_block", fails)
+    with pytest.raises(InputError):
+        patch(engine, [pair], **options)
+    monkeypatch.setattr(growing, "lean_block", block)
+    fast, slow = (patch(one, [pair], **options)["effect"] for one in (engine, engine_of(handle, "reference")))
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
