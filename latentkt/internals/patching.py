@@ -70,7 +70,8 @@ def patch(
             token; a pair's own metric is the default where it has one.
         engine: `fast` (staircase), `reference`, `transformer_lens` or `nnsight`; the numbers agree to 1e-4 nat.
         skip_unchanged: Leave out forward passes of cells at which both runs are the same; their effect is exactly 0.
-        check: Hold each pair's run to the two identities.
+        check: Hold each pair's run to the two identities, its plain runs made by the model's own modules. Without,
+            `fast` may take the plain runs through the model beside the sweep, which is faster on short prompts.
         allow_shifted: Also measure pairs whose tokens stand at other positions after the first difference.
 
     Returns:

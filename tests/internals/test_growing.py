@@ -206,6 +206,21 @@ def test_named_values_of_any_site_are_looked_up_by_every_engine():
     assert all(abs(value - base) > 1e-4 for value in found[0])
 
 
+def test_cells_that_ask_something_of_a_run_at_once_do_not_let_it_grow(monkeypatch):
+    grew = []
+    monkeypatch.setattr("latentkt.internals.engines.fast.grow", lambda *a: grew.append(grow(*a)) or grew[-1])
+    handle = llama()
+    pair = tiny_pair(handle)
+    scorer, first, last = scorer_of(pair, pair.base.ids), pair.alignment.first_difference, len(pair.base.ids) - 1
+    named = (Patch("resid_post", 0, (first,), FromRun(pair.source.ids, (first,))),)
+    given = [Patch("k", 1, (last,), torch.ones(1, 2, 8)), Patch("resid_post", 0, (last,), torch.ones(1, 32))]
+    for cells in ([named, (given[0],)], [named, (given[1],)], [named, ()], [(*named, *named)], [()], []):
+        found = [[score.value for score in engine_of(handle, engine).sweep(scorer, cells)]
+                 for engine in ("fast", "reference")]  # fmt: skip
+        np.testing.assert_allclose(*found, atol=1e-4)
+    assert len(grew) == 1  # a cell without a patch asks nothing
+
+
 def counted_rows(monkeypatch, work):
     rows, block = [], staircase.replayed
     monkeypatch.setattr(staircase, "replayed", lambda n, h, *rest: rows.append(len(h)) or block(n, h, *rest))

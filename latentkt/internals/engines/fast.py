@@ -139,7 +139,7 @@ class FastEngine(Engine):
         """See `Engine.sweep`: cells of one patch by staircase, others one forward each."""
         growing = self._growing(scorer, cells)
         runs = self._recorded(scorer.branches, cells) if growing is None else growing.recordings
-        if growing is None and not _are_residual(cells):
+        if not _are_looked_up(cells):
             cells = self.settled(cells)
         budgeted = replace(scorer, rows=self._budget.vocabulary_rows)
         scores: dict[int, AnswerScore] = {}
@@ -155,10 +155,14 @@ class FastEngine(Engine):
         return [scores[number] for number in range(len(cells))]
 
     def _growing(self, scorer: Scorer, cells: Sequence[Cell]) -> Growing | None:
-        """The base run and those that patches name, where they can go through the layers with the sweep."""
+        """The base run and those that patches name, where they can go through the layers with the sweep.
+
+        Nothing may be asked of them before, so every patch names its values.
+        """
         runs = _runs(scorer.branches, cells)
         fresh = len(runs) > 1 and not any(run in self._recordings for run in runs)
-        return grow(self.handle, runs) if fresh and _are_residual(cells) else None
+        named = all(isinstance(patch.values, FromRun) for cell in cells for patch in cell)
+        return grow(self.handle, runs) if fresh and named and _are_looked_up(cells) else None
 
     def _recorded(self, base: Branches, cells: Sequence[Cell]) -> list[Recording]:
         """The base run, those that patches name, and others that are kept."""
@@ -191,8 +195,11 @@ def _runs(base: Branches, cells: Sequence[Cell]) -> list[Branches]:
     return [base, *(replace(base, prompt=prompt) for prompt in dict.fromkeys(named) if prompt != base.prompt)]
 
 
-def _are_residual(cells: Sequence[Cell]) -> bool:
-    """Whether named values are those of the residual stream between layers, one patch a cell."""
+def _are_looked_up(cells: Sequence[Cell]) -> bool:
+    """Whether the staircase can look named values up itself: those between layers, in cells of one patch."""
     return all(
-        len(cell) == 1 and patch.site in STREAM for cell in cells for patch in cell if isinstance(patch.values, FromRun)
+        patch.site in STREAM and len(cell) == 1
+        for cell in cells
+        for patch in cell
+        if isinstance(patch.values, FromRun)
     )
