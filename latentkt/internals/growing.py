@@ -32,58 +32,52 @@ class Growing:
 
     Attributes:
         recordings: Of each run what has been reached of it; the rest is filled in layer by layer.
+        rows: What has left the last layer that they went through, or enters the first.
     """
 
     def __init__(self, handle: ModelHandle, runs: Sequence[Branches], tree: _Tree, entered: Tensor, call: LayerCall):
         self._layers, self._call, self._tree = handle.arch.layers, call, tree
-        self._rows, self._done = entered, 0
+        self.rows, self._done = entered, 0
         self._nothing = entered.new_empty(1, handle.n_kv_heads, 0, handle.d_head)
-        self.recordings = [self._recording(handle, run, tree.at(number)) for number, run in enumerate(runs)]
-        self._keep_rows(0)
+        self._keys: list[list[Tensor]] = [[] for _ in runs]
+        self._values: list[list[Tensor]] = [[] for _ in runs]
+        self.recordings = [self._recording(handle, number, run) for number, run in enumerate(runs)]
+        self._keep_rows()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
-    def _recording(self, handle: ModelHandle, run: Branches, at: Tensor) -> Recording:
-        def empty() -> list[Tensor]:
-            return [self._rows.new_empty(handle.n_kv_heads, len(at), handle.d_head) for _ in self._layers]
-
+    def _recording(self, handle: ModelHandle, number: int, run: Branches) -> Recording:
+        at = self._tree.at(number)
         by_token = {name: _chosen(value, at) for name, value in self._call.by_token.items()}
         call = LayerCall(self._call.mask[at][:, at], by_token, None, self._call.constant)
-        resid = self._rows.new_empty(handle.n_layers + 1, len(at), handle.d_model)
-        return Recording(run, resid, empty(), empty(), [call] * handle.n_layers)
+        resid = self.rows.new_empty(handle.n_layers + 1, len(at), handle.d_model)
+        return Recording(run, resid, self._keys[number], self._values[number], [call] * handle.n_layers)
 
-    def rise(
-        self, layer: int, rows: Float[Tensor, "row d_model"] | None = None, spans: Sequence[Span] = ()
-    ) -> Float[Tensor, "row d_model"] | None:
-        """Take the runs through the next layer, and others' rows with them.
-
-        Args:
-            layer: The layer; each is to be asked for once, in order.
-            rows: Rows that enter it.
-            spans: What they are.
-
-        Returns:
-            The rows that leave it.
-        """
-        assert layer == self._done
+    def span(self) -> Span:
+        """What a lean block has to know of `rows`; what it makes of them is for `rose`."""
         angles = tuple(angle[None] for angle in self._call.by_token["position_embeddings"])
-        mine = Span(1, angles, self._call.mask[None, None], lambda: (self._nothing, self._nothing), self._keep)
-        entered = self._rows if rows is None else torch.cat([self._rows, rows])
-        left = lean_block(self._layers[layer], entered, [mine, *spans])
-        self._rows, others = left.split([len(self._rows), len(left) - len(self._rows)])
-        self._done += 1
-        self._keep_rows(self._done)
-        return None if rows is None else others
+        return Span(1, angles, self._call.mask[None, None], lambda: (self._nothing, self._nothing), self._keep)
+
+    def rose(self, rows: Float[Tensor, "row d_model"]) -> None:
+        """What has left the layer that was next."""
+        self.rows, self._done = rows, self._done + 1
+        self._keep_rows()
+
+    def rise(self) -> None:
+        """Go through the next layer alone."""
+        self.rose(lean_block(self._layers[self._done], self.rows, [self.span()]))
 
     def _keep(self, keys: Float[Tensor, "1 n_kv row d_head"], values: Float[Tensor, "1 n_kv row d_head"]) -> None:
-        for run, shared, own in zip(self.recordings, self._tree.shared, self._tree.own, strict=True):
-            for kept, new in ((run.keys[self._done], keys[0]), (run.values[self._done], values[0])):
-                kept[:, :shared], kept[:, shared:] = new[:, :shared], new[:, own]
+        for number, (shared, own) in enumerate(self._tree.parts):
+            for kept, new in ((self._keys, keys[0]), (self._values, values[0])):
+                kept[number].append(torch.cat([new[:, :shared], new[:, own]], 1) if shared else new[:, own])
 
-    def _keep_rows(self, entry: int) -> None:
-        for run, shared, own in zip(self.recordings, self._tree.shared, self._tree.own, strict=True):
-            run.resid[entry, :shared], run.resid[entry, shared:] = self._rows[:shared], self._rows[own]
+    def _keep_rows(self) -> None:
+        for run, (shared, own) in zip(self.recordings, self._tree.parts, strict=True):
+            if shared:
+                run.resid[self._done, :shared] = self.rows[:shared]
+            run.resid[self._done, shared:] = self.rows[own]
 
 
 class _Tree:
@@ -93,8 +87,7 @@ class _Tree:
         ids: The token of each row.
         position: Its position in its plain sequence.
         sees: Which rows it may attend to.
-        shared: Per run, how many tokens it shares with the first run: its first rows.
-        own: Per run, the rows of the tokens behind those.
+        parts: Per run, how many of the first rows are its first tokens, too, and the rows of those behind.
     """
 
     ids: Int[Tensor, "row"]
@@ -104,12 +97,10 @@ class _Tree:
     def __init__(self, runs: Sequence[Branches]) -> None:
         ids: list[int] = []
         position: list[int] = []
-        self.shared: list[int] = []
-        self.own: list[slice] = []
+        self.parts: list[tuple[int, slice]] = []
         for run in runs:
             shared = 0 if run is runs[0] else _alike(runs[0].prompt, run.prompt)
-            self.shared.append(shared)
-            self.own.append(slice(len(ids), len(ids) + len(run.row) - shared))
+            self.parts.append((shared, slice(len(ids), len(ids) + len(run.row) - shared)))
             ids.extend(run.packed[shared:])
             position.extend(run.position[shared:].tolist())
         self.ids, self.position = torch.tensor(ids), torch.tensor(position)
@@ -120,8 +111,8 @@ class _Tree:
 
     def at(self, run: int) -> Int[Tensor, "token"]:
         """The rows of a run's packed tokens."""
-        own = self.own[run]
-        return torch.cat([torch.arange(self.shared[run]), torch.arange(own.start, own.stop)])
+        shared, own = self.parts[run]
+        return torch.cat([torch.arange(shared), torch.arange(own.start, own.stop)])
 
 
 def _alike(one: Sequence[int], other: Sequence[int]) -> int:

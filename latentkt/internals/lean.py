@@ -79,14 +79,11 @@ def _is(module: nn.Module, *known: str) -> bool:
 def _is_plain(module: nn.Module) -> bool:
     """Nothing hangs on it, and its weights are fp32 on the CPU; a projection is an ordinary one."""
     held = vars(module)
-    weights = held["_parameters"].values()
-    return (
-        not module.training
-        and "forward" not in held  # adapters and offloading put theirs there
-        and not any(held[name] for name in _HOOKS)
-        and all(type(one) is torch.nn.Parameter and _is_float32(one) for one in weights if one is not None)
-        and (not weights or _is(module, "torch.nn.modules.linear", "Linear", _FAMILY, "LlamaRMSNorm"))
-    )
+    if module.training or "forward" in held or any([held[name] for name in _HOOKS]):  # adapters replace `forward`
+        return False
+    weights = [one for one in held["_parameters"].values() if one is not None]
+    known = not weights or _is(module, "torch.nn.modules.linear", "Linear", _FAMILY, "LlamaRMSNorm")
+    return known and all([type(one) is torch.nn.Parameter and _is_float32(one) for one in weights])
 
 
 def _is_float32(weight: Tensor) -> bool:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from torch import Tensor
 
-    from latentkt.internals.growing import Growing
     from latentkt.models import ModelHandle
 
 __all__ = ["Replay", "Suffix", "replayed"]
@@ -192,7 +191,7 @@ def replayed(
     index: int,
     rows: Float[Tensor, "row d_model"],
     blocks: Sequence[tuple[Replay, int]],
-    growing: Growing | None = None,
+    head: Span | None = None,
 ) -> Float[Tensor, "row d_model"]:
     """Apply layer `index` to rows of one or several replays of a model.
 
@@ -200,14 +199,12 @@ def replayed(
         index: The layer.
         rows: Replay by replay, variant by variant, token by token.
         blocks: The replays, each with its number of variants.
-        growing: Plain runs that go through the layer with them.
+        head: What the first rows are, if they are no replay's; all blocks are lean then.
     """
     first = blocks[0][0]
-    if growing is not None or first.is_lean(index):
+    if head is not None or first.is_lean(index):
         spans = [replay.span(index, count) for replay, count in blocks]
-        if growing is not None:
-            return growing.rise(index, rows, spans)
-        return lean_block(first._layers[index], rows, spans)
+        return lean_block(first._layers[index], rows, spans if head is None else [head, *spans])
     parts = rows.split([count * len(replay.tokens) for replay, count in blocks])
     done = [
         replay.call(index, part.view(count, -1, part.shape[-1])).flatten(0, 1)

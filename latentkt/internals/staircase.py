@@ -81,17 +81,17 @@ def _groups(packs: list[Pack], budget: Budget) -> Iterator[list[Pack]]:
 def _climb(handle: ModelHandle, packs: list[Pack], budget: Budget, growing: Growing | None) -> None:
     """Take all variants of some packs through the layers, up to their readers."""
     last, most = handle.n_layers - 1, budget.chunk_tokens
-    taken = 0 if growing is None or 2 * len(growing) > most else len(growing)  # rows of the first part
+    head = None if growing is None or 2 * len(growing) > most else growing
     stairs: list[_Part] = []
     for layer in range(last):
-        _heap(stairs, packs, layer, most, taken)
-        if growing is not None and not (stairs and taken):
-            growing.rise(layer)
-        for number, part in enumerate(stairs):
-            part.rise(layer, growing if number == 0 and taken else None)
+        _heap(stairs, packs, layer, most, head)
+        if growing is not None and (head is None or not stairs):
+            growing.rise()
+        for part in stairs:
+            part.rise(layer)
     if growing is not None:
-        growing.rise(last)
-    _heap(stairs, packs, last, most, taken)
+        growing.rise()
+    _heap(stairs, packs, last, most, head)
     for part in stairs:
         for pack, block in zip(packs, part.blocks, strict=True):
             if len(block):
@@ -101,47 +101,54 @@ def _climb(handle: ModelHandle, packs: list[Pack], budget: Budget, growing: Grow
 
 
 class _Part:
-    """Part of the staircase, as large as a matrix product: some variants of each pack, row by row."""
+    """Part of the staircase, as large as a matrix product: some variants of each pack, row by row.
 
-    def __init__(self, packs: list[Pack], like: Tensor) -> None:
-        self._packs, self._counts = packs, [0] * len(packs)
-        self._rows = like.new_empty(0, like.shape[-1])
+    At its head may be the rows of plain runs that have to go through the layers, too.
+    """
+
+    def __init__(self, packs: list[Pack], like: Tensor, head: Growing | None) -> None:
+        self._packs, self._counts, self._head = packs, [0] * len(packs), head
+        self._rows = like.new_empty(0, like.shape[-1]) if head is None else head.rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @property
+    def _parts(self) -> list[Tensor]:
+        """The rows of the head, then those of each pack."""
+        sizes = [count * len(pack) for count, pack in zip(self._counts, self._packs, strict=True)]
+        return list(self._rows.split([len(self._rows) - sum(sizes), *sizes]))
+
+    @property
     def blocks(self) -> list[Float[Tensor, "variant token d_model"]]:
         """The variants of each pack."""
-        shapes = [(count, len(pack)) for count, pack in zip(self._counts, self._packs, strict=True)]
-        parts = self._rows.split([variants * tokens for variants, tokens in shapes])
-        return [part.view(*shape, part.shape[-1]) for part, shape in zip(parts, shapes, strict=True)]
+        parts = zip(self._packs, self._counts, self._parts[1:], strict=True)
+        return [part.view(count, len(pack), part.shape[-1]) for pack, count, part in parts]
 
     def add(self, blocks: list[Float[Tensor, "variant token d_model"]]) -> None:
         """More variants of each pack."""
-        both = itertools.chain.from_iterable(zip(self.blocks, blocks, strict=True))
-        self._rows = torch.cat([block.flatten(0, 1) for block in both])
+        head, *packs = self._parts
+        both = zip(packs, (block.flatten(0, 1) for block in blocks), strict=True)
+        self._rows = torch.cat([head, *itertools.chain.from_iterable(both)])
         self._counts = [count + len(block) for count, block in zip(self._counts, blocks, strict=True)]
 
-    def rise(self, layer: int, growing: Growing | None) -> None:
-        """Through one layer, with plain runs that have to go there, too."""
+    def rise(self, layer: int) -> None:
+        """Through one layer."""
         here = [(pack.replay, count) for pack, count in zip(self._packs, self._counts, strict=True) if count]
-        self._rows = replayed(layer, self._rows, here, growing)
+        head = None if self._head is None else self._head.span()
+        self._rows = replayed(layer, self._rows, here, head)
+        if self._head is not None:
+            self._head.rose(self._parts[0])
 
 
-def _heap(stairs: list[_Part], packs: list[Pack], layer: int, most: int, taken: int) -> None:
-    """Put the variants that enter a layer on the staircase.
-
-    Its parts have at most `most` rows where they can be cut; of the first one's, others have taken some.
-    """
+def _heap(stairs: list[_Part], packs: list[Pack], layer: int, most: int, head: Growing | None) -> None:
+    """Put the variants that enter a layer on the staircase, in parts of at most `most` rows where they can be cut."""
     steps = [pack.joined(layer) for pack in packs]
     done = 0
     while left := [len(block) - done for block in steps if len(block) > done]:
         across = sum(len(pack) for pack, block in zip(packs, steps, strict=True) if len(block) > done)
-        room = most - taken * (len(stairs) == 1) - len(stairs[-1]) if stairs else 0
-        if room < across:
-            stairs.append(_Part(packs, steps[0]))
-            room = most - taken * (len(stairs) == 1)
-        count = max(1, min(min(left), room // across))
+        if not stairs or len(stairs[-1]) + across > most:
+            stairs.append(_Part(packs, steps[0], None if stairs else head))
+        count = max(1, min(min(left), (most - len(stairs[-1])) // across))
         stairs[-1].add([block[done : done + count] for block in steps])
         done += count

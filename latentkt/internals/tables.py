@@ -89,8 +89,7 @@ def _entering(run: Recording, layer: int, positions: Sequence[int]) -> Tensor:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    kinds = [(x.shape, x.dtype, x.device) for x in (one, other)]
-    return kinds[0] == kinds[1] and torch.equal(one, other)
+    return one.device == other.device and torch.equal(one, other)
 
 
 def _goes_on_as(run: Recording, base: Recording, positions: Sequence[int]) -> bool:
@@ -101,8 +100,7 @@ def _goes_on_as(run: Recording, base: Recording, positions: Sequence[int]) -> bo
     """
     first, stop = positions[0], positions[-1] + 1
     ours, theirs = base.branches.prompt, run.branches.prompt
-    together = len(positions) == stop - first and stop < len(ours)
-    return together and len(theirs) == len(ours) and theirs[:first] == ours[:first]
+    return len(positions) == stop - first and stop < len(ours) and theirs[:first] == ours[:first]
 
 
 def _local(handle: ModelHandle, base: Recording, group: dict[int, Patch], chunk_tokens: int) -> Iterator[Variant]:

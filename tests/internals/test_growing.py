@@ -11,6 +11,7 @@ import torch
 
 from latentkt.errors import InputError
 from latentkt.internals import engine_of, growing, patch, staircase, tables
+from latentkt.internals import replay as replaying
 from latentkt.internals.budget import Budget
 from latentkt.internals.engines.base import FromRun, Patch
 from latentkt.internals.growing import grow
@@ -42,8 +43,8 @@ def grown(handle, runs):
     """Runs that have gone through all layers alone."""
     found = grow(handle, runs)
     with torch.inference_mode():
-        for layer in range(handle.n_layers):
-            found.rise(layer)
+        for _ in range(handle.n_layers):
+            found.rise()
     return found
 
 
@@ -264,6 +265,17 @@ def test_tokens_that_follow_the_source_for_ever_are_not_run_again(family, named,
     assert many - few == (1 + 2) * between
 
 
+def test_named_values_of_other_positions_are_not_those_of_tokens_that_follow_the_run():
+    handle = llama()
+    pair = tiny_pair(handle)
+    scorer, first = scorer_of(pair, pair.base.ids), pair.alignment.first_difference
+    cells = [(Patch("resid_post", 0, (first,), FromRun(pair.source.ids, (at,))),) for at in (first, first + 1)]
+    fast, slow = ([score.value for score in engine_of(handle, engine).sweep(scorer, cells)]
+                  for engine in ("fast", "reference"))  # fmt: skip
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+    assert abs(fast[0] - fast[1]) > 1e-3
+
+
 def test_other_values_than_the_runs_are_run():
     handle = llama()
     pair = tiny_pair(handle)
@@ -314,9 +326,11 @@ def test_a_sweep_that_breaks_off_leaves_no_half_run_behind(monkeypatch):
             raise InputError("on the way")
         return block(layer, *rest)
 
-    monkeypatch.setattr(growing, "lean_block", fails)
+    for module in (growing, replaying):
+        monkeypatch.setattr(module, "lean_block", fails)
     with pytest.raises(InputError):
         patch(engine, [pair], **options)
-    monkeypatch.setattr(growing, "lean_block", block)
+    for module in (growing, replaying):
+        monkeypatch.setattr(module, "lean_block", block)
     fast, slow = (patch(one, [pair], **options)["effect"] for one in (engine, engine_of(handle, "reference")))
     np.testing.assert_allclose(fast, slow, atol=1e-4)

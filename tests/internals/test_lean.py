@@ -101,6 +101,10 @@ def hooked(layer):
     return layer.mlp.up_proj.register_forward_hook(lambda module, args, out: out + 1).remove
 
 
+def hooked_whole(layer):
+    return layer.register_forward_hook(lambda module, args, out: out + 1).remove
+
+
 def hooked_before(layer):
     return layer.post_attention_layernorm.register_forward_pre_hook(lambda module, args: (args[0] + 1,)).remove
 
@@ -145,7 +149,17 @@ def other_activation(layer):
 
 @pytest.mark.parametrize(
     "change",
-    [hooked, hooked_before, hooked_everywhere, offloaded, adapted, parametrised, other_attention, other_activation],
+    [
+        hooked,
+        hooked_whole,
+        hooked_before,
+        hooked_everywhere,
+        offloaded,
+        adapted,
+        parametrised,
+        other_attention,
+        other_activation,
+    ],
 )
 def test_what_a_user_hangs_on_a_block_is_run(change):
     handle = llama()

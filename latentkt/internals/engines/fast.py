@@ -198,8 +198,5 @@ def _runs(base: Branches, cells: Sequence[Cell]) -> list[Branches]:
 def _are_looked_up(cells: Sequence[Cell]) -> bool:
     """Whether the staircase can look named values up itself: those between layers, in cells of one patch."""
     return all(
-        patch.site in STREAM and len(cell) == 1
-        for cell in cells
-        for patch in cell
-        if isinstance(patch.values, FromRun)
+        patch.site in STREAM and len(cell) == 1 for cell in cells for patch in cell if isinstance(patch.values, FromRun)
     )
