@@ -133,7 +133,8 @@ def _below(report: dict[str, Any]) -> list[str]:
         f"{libraries}; {model['model']}, {model['dtype']}, attention {model['attn_implementation']}.",
         "",
         f"{clock}. Ratios: median (lowest–highest) over the repeats of peer ÷ latentkt in the same repeat, then the "
-        f"target. Peers are timed on {peers} seeded cells and scaled; own sweeps run whole, their plain runs included. "
+        f"target. Peers are timed on {peers} seeded cells and scaled; own sweeps run whole, their plain runs included "
+        f"(of those under a second, the median of five in each repeat). "
         f"Largest difference from a peer's number: {worst:.1e} nat. {NOTE}",
     ]
 

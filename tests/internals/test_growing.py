@@ -315,6 +315,17 @@ def test_packs_that_climb_together_give_what_each_gives_alone(pack, chunk):
     np.testing.assert_allclose(patch(engine, [pair], **roles)["effect"], slow, atol=1e-4)
 
 
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_only_packs_of_lean_blocks_climb_together(family, monkeypatch):
+    groups, own = [], staircase._climb
+    monkeypatch.setattr(staircase, "_climb", lambda h, packs, *rest: groups.append(len(packs)) or own(h, packs, *rest))
+    handle = tiny_handle(family)
+    engine = engine_of(handle)
+    engine._budget = Budget(pack_tokens=5)
+    patch(engine, [tiny_pair(handle)], where="positions", check=False, skip_unchanged=False)
+    assert (max(groups) > 1) == (family == "llama")
+
+
 def test_a_sweep_that_breaks_off_leaves_no_half_run_behind(monkeypatch):
     handle = llama()
     pair, engine = tiny_pair(handle), engine_of(handle)

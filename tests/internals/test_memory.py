@@ -22,6 +22,7 @@ from latentkt.internals import (
 from latentkt.internals import replay as replaying
 from latentkt.internals.budget import Budget
 from latentkt.internals.engines.base import Patch
+from latentkt.internals.growing import grow
 from latentkt.internals.lens import LensRun
 from latentkt.internals.metrics import scorer_of
 from latentkt.internals.paths import Node
@@ -83,6 +84,22 @@ def test_the_limit_sizes_the_batches_of_lean_blocks(monkeypatch):
     most = [rows_a_block(monkeypatch, lambda one=one: patch_positions(one, [pair], **options))
             for one in (engine, engine_of(handle))]  # fmt: skip
     assert most[0] <= engine._budget.chunk_tokens < most[1]
+
+
+def test_plain_runs_at_the_head_of_a_part_are_counted_to_it(monkeypatch):
+    handle = tiny_handle("llama")
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    n = len(grow(handle, [scorer_of(pair, side.ids).branches for side in (pair.base, pair.source)]))
+    engine._budget = Budget(chunk_tokens=2 * n + 1)
+    heads, block = [], replaying.lean_block
+
+    def watch(layer, rows, spans):
+        heads.append(len(rows)) if spans[0].keep is not None else None
+        return block(layer, rows, spans)
+
+    monkeypatch.setattr(replaying, "lean_block", watch)
+    patch_positions(engine, [pair], skip_unchanged=False, check=False)
+    assert heads and n < max(heads) <= 2 * n + 1
 
 
 def test_the_staircase_takes_no_row_along_that_is_nobodys(monkeypatch):
