@@ -134,7 +134,7 @@ def _measure(engine: Engine, pair: Pair, sweep: Sweep) -> list[dict[str, object]
     plain = [scorer, scorer_of(pair, pair.source.ids, sweep.metric)] if own else [scorer]
     if sweep.check:
         engine.scores(plain)  # what is checked is held to the model's own runs; else they may go with the sweep
-    plans = plans_of(engine, pair, sweep, named=not sweep.check)
+    plans = plans_of(engine, pair, sweep, named=True)
     identities = Identities.of(engine, pair, sweep.sites, sweep.layers, scorer) if sweep.check else Identities()
     live = [plan for plan in plans if plan.cell is not None and not plan.unchanged]
     scores = engine.sweep(scorer, [plan.cell for plan in live if plan.cell is not None] + identities.cells)

@@ -48,7 +48,8 @@ def climb(
         variants: What is patched.
         scorer: How answers are scored; its branches are those of `base`.
         budget: How much is held at once.
-        growing: The recorded runs, where they have not gone through the layers yet: they do so here.
+        growing: The recorded runs, where they have not gone through the layers yet: they do so here, with at least one
+            variant.
 
     Returns:
         The score of each variant, by its index.
@@ -60,8 +61,6 @@ def climb(
             growing = None
             for pack in together:
                 scores.update(pack.scores(scorer))
-        if growing is not None:
-            _climb(handle, [], budget, growing)
     return scores
 
 
@@ -81,7 +80,8 @@ def _groups(packs: list[Pack], budget: Budget) -> Iterator[list[Pack]]:
 def _climb(handle: ModelHandle, packs: list[Pack], budget: Budget, growing: Growing | None) -> None:
     """Take all variants of some packs through the layers, up to their readers."""
     last, most = handle.n_layers - 1, budget.chunk_tokens
-    head = None if growing is None or 2 * len(growing) > most else growing
+    fits = growing is not None and len(growing) + sum(map(len, packs)) <= most
+    head = growing if fits else None
     stairs: list[_Part] = []
     for layer in range(last):
         _heap(stairs, packs, layer, most, head)

@@ -176,6 +176,16 @@ def test_sweeps_with_growing_runs_equal_one_forward_a_cell(where, site, metric, 
     assert len(grew) == len(pairs) - 1 and None not in grew  # that of one and the same run needs no other
 
 
+def test_runs_that_are_kept_do_not_grow_again(monkeypatch):
+    grew = []
+    monkeypatch.setattr("latentkt.internals.engines.fast.grow", lambda *a: grew.append(grow(*a)) or grew[-1])
+    handle = llama()
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    first, again = (patch(engine, [pair], where="positions", check=False)["effect"] for _ in range(2))
+    assert len(grew) == 1
+    np.testing.assert_allclose(first, again, atol=1e-5)
+
+
 def test_a_checked_sweep_is_held_to_the_models_own_runs(monkeypatch):
     monkeypatch.setattr("latentkt.internals.engines.fast.grow", lambda *a: 1 / 0)
     handle = llama()
