@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from latentkt.errors import DataError, InputError
-from latentkt.internals import LOGITS, Choice, Node, atp, edge_attribution, engine_of, faithfulness, patch, verification
+from latentkt.errors import DataError, InputError, RunError
+from latentkt.internals import (
+    LOGITS,
+    Choice,
+    Node,
+    atp,
+    edge_attribution,
+    engine_of,
+    faithfulness,
+    patch,
+    receivers,
+    verification,
+)
 from latentkt.internals.circuits import CutEdges, all_edges, all_nodes
 from latentkt.internals.edges import exact_effects
 from latentkt.internals.engines.base import Patch
@@ -245,3 +256,10 @@ def test_what_cannot_be_is_refused():
         edge_attribution(handle, [pair], role="constrain")
     with pytest.raises(InputError, match="edges that are kept"):
         edge_attribution(handle, [pair], keep=-1)
+
+
+def test_gradients_that_do_not_add_up_are_refused():
+    truth = torch.tensor([1.0, -2.0])
+    receivers._agree(truth + 3e-3, truth, 0)
+    with pytest.raises(RunError, match="do not add up"):
+        receivers._agree(truth + 5e-3, truth, 0)

@@ -164,6 +164,12 @@ def test_null_and_planted_effects_cover_and_keep_their_level(name):
         assert found > 0.9 * runs
 
 
+def test_q_is_p_adjusted_over_all_cells_that_are_tested_together():
+    cells = effects_against_placebo(*simulated(np.random.default_rng(3), planted=1.5)).query("role == 'last'")
+    np.testing.assert_allclose(cells["q"], benjamini_hochberg(cells["p"].to_numpy()))
+    assert (cells["q"] > cells["p"]).sum() > 1
+
+
 def test_one_order_gives_no_verdict_and_position_is_a_row_of_its_own():
     rng = np.random.default_rng(1)
     effects, placebo = simulated(rng, planted=3.0, orders=("correct_first",))
@@ -172,7 +178,10 @@ def test_one_order_gives_no_verdict_and_position_is_a_row_of_its_own():
     effects, placebo = simulated(rng)
     effects["base_value"] = np.where(effects["order"] == "correct_first", 1.0, -0.4)
     bias = effects_against_placebo(effects, placebo).query("role == 'option position'")
-    assert bias["effect"].item() == pytest.approx(0.7)
+    assert bias["effect"].item() == pytest.approx(0.7) and bias["n_items"].item() == len(builtin_items())
+    alone = (effects["item"] == effects["item"].iloc[0]) & (effects["order"] == "shortcut_first")
+    bias = effects_against_placebo(effects[~alone], placebo).query("role == 'option position'")
+    assert bias["effect"].item() == pytest.approx(0.7) and bias["n_items"].item() == len(builtin_items()) - 1
 
 
 def test_a_cell_that_stands_twice_is_refused():

@@ -125,13 +125,16 @@ def test_other_families_run_themselves(family):
     assert grow(handle, runs_of(tiny_pair(handle))) is None
 
 
-def test_a_layer_that_is_called_with_more_runs_itself(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "shape"), [("gate", (1, None, 1)), ("position_ids", (1, 1)), ("position_ids", (2, None))]
+)
+def test_a_layer_that_is_called_otherwise_runs_itself(name, shape, monkeypatch):
     handle = llama()
     own = growing.first_call
 
     def more(*args):
         entered, found = own(*args)
-        return entered, {**found, "gate": torch.ones(1, len(entered), 1)}
+        return entered, {**found, name: torch.zeros([size or len(entered) for size in shape])}
 
     monkeypatch.setattr(growing, "first_call", more)
     assert grow(handle, runs_of(tiny_pair(handle))) is None

@@ -23,7 +23,7 @@ def pair_of(handle):
 def test_the_direct_path_with_frozen_norm_is_the_difference_of_attributions(family):
     handle = tiny_handle(family)
     pair = pair_of(handle)
-    senders = [Node("z", 1, 0), Node("z", 2, 3), Node("mlp_out", 0)]
+    senders = [Node("z", 1, 0), Node("z", 2, 3), Node("mlp_out", 0), Node("resid_pre", 0)]
     table = path_patch(handle, [pair], senders=senders, norm="frozen")
     runs = [LensRun(run, pair.answers, {"which": name}) for name, run in (("base", pair.base), ("source", pair.source))]
     rows = attribute(handle, runs).set_index(["which", "component", "layer", "head"])["contribution"]
@@ -34,7 +34,11 @@ def test_the_direct_path_with_frozen_norm_is_the_difference_of_attributions(fami
     base, source = (engine_of(handle).values(run.ids, [key])[key][-1] for run in (pair.base, pair.source))
     ratio = float(read_norm(norm).scale(source) / read_norm(norm).scale(base))
     for sender, effect in zip(senders, table["effect"], strict=True):
-        name = ("mlp", sender.layer, -1) if sender.site == "mlp_out" else ("head", sender.layer, sender.head)
+        name = {
+            "mlp_out": ("mlp", sender.layer, -1),
+            "z": ("head", sender.layer, sender.head),
+            "resid_pre": ("embedding", -1, -1),
+        }[sender.site]
         assert effect == pytest.approx(rows[("source", *name)] * ratio - rows[("base", *name)], abs=1e-4)
     assert table["effect"].abs().max() > 1e-3
 
