@@ -82,7 +82,7 @@ def plans_of(
     """
     inside = [layer + k for layer in sweep.layers for k in range(sweep.window) if layer + k < engine.handle.n_layers]
     keys = [(site, layer) for site in sweep.sites for layer in dict.fromkeys(inside)]
-    known = sweep.source.name(pair) if named and not sweep.heads and set(sweep.sites) <= STREAM else None
+    known = sweep.source.name(pair) if named and set(sweep.sites) <= STREAM else None
     fetched = pattern_as_z(engine, pair, fetched or known or sweep.source.fetch(engine, pair, keys), keys)
     plans = []
     for place in places_of(pair, sweep.where):
@@ -125,8 +125,9 @@ def _cell(
 
 
 def _of_head(values: Tensor | FromRun, head: int | None) -> Tensor | FromRun:
-    if head is None or isinstance(values, FromRun):  # what is named is of all heads
+    if head is None:
         return values
+    assert not isinstance(values, FromRun)  # only the stream is named, which has no heads
     return values[:, head]
 
 

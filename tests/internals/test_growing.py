@@ -312,7 +312,7 @@ def test_a_patch_of_all_tokens_is_run():
     assert not tables._goes_on_as(run, base, tail) and tables._goes_on_as(run, base, tail[:-1])
 
 
-@pytest.mark.parametrize("chunk", [16, 40, 768])
+@pytest.mark.parametrize("chunk", [16, 90, 768])
 @pytest.mark.parametrize("pack", [1, 5, 40])
 def test_packs_that_climb_together_give_what_each_gives_alone(pack, chunk):
     handle = llama()

@@ -76,11 +76,12 @@ def test_the_limit_sizes_the_batches(site):
     assert most[0] <= max(small._budget.chunk_tokens, n) < most[1]
 
 
-def test_the_limit_sizes_the_batches_of_lean_blocks(monkeypatch):
+@pytest.mark.parametrize("more", [{}, {"sites": ("z",), "heads": True}], ids=["stream", "heads"])
+def test_the_limit_sizes_the_batches_of_lean_blocks(more, monkeypatch):
     handle = tiny_handle("llama")
     pair = tiny_pair(handle)
     engine = engine_of(handle, memory_mb=0.3)
-    options = {"skip_unchanged": False, "check": False, "metric": "first_token"}
+    options = {"skip_unchanged": False, "check": False, "metric": "first_token", **more}
     most = [rows_a_block(monkeypatch, lambda one=one: patch_positions(one, [pair], **options))
             for one in (engine, engine_of(handle))]  # fmt: skip
     assert most[0] <= engine._budget.chunk_tokens < most[1]
