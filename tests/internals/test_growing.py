@@ -317,6 +317,11 @@ def test_a_patch_of_all_tokens_is_run():
 def test_packs_that_climb_together_give_what_each_gives_alone(pack, chunk):
     handle = llama()
     pair = tiny_pair(handle)
+    stream = {"where": "positions", "check": False, "skip_unchanged": False, "sites": ("resid_pre", "resid_post")}
+    slow = patch(handle, [pair], engine="reference", **stream)["effect"]
+    engine = engine_of(handle)
+    engine._budget = Budget(pack_tokens=pack, chunk_tokens=chunk)
+    np.testing.assert_allclose(patch(engine, [pair], **stream)["effect"], slow, atol=1e-4)
     options = {"where": "positions", "check": False, "skip_unchanged": False, "sites": ("resid_post", "z")}
     slow = patch(handle, [pair], engine="reference", **options)["effect"]
     engine = engine_of(handle)
