@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from latentkt.internals.layer_calls import LayerCall, call_of_tokens, first_call
-from latentkt.internals.lean import Span, is_lean_block, is_lean_call, is_lean_model, lean_block
+from latentkt.internals.lean import is_lean_block, is_lean_call, is_lean_model
+from latentkt.internals.lean_block import Span, lean_block
 from latentkt.internals.recording import Recording
 
 if TYPE_CHECKING:
@@ -139,6 +140,6 @@ def grow(handle: ModelHandle, runs: Sequence[Branches]) -> Growing | None:
     with torch.inference_mode():
         entered, found = first_call(handle, tree.ids, tree.position, mask)
         call = call_of_tokens(found, mask)
-    if call is None or not is_lean_call(call):
-        return None
-    return Growing(handle, runs, tree, entered, call)
+        if call is None or not is_lean_call(call):
+            return None
+        return Growing(handle, runs, tree, entered, call)  # what is kept of runs may not be written to

@@ -1,36 +1,34 @@
-"""A Llama block in fewer passes over memory: the same products, less that is written between them.
+"""Where a lean block stands in for the model's own, and where it stands aside.
 
-A sweep spends a quarter of its time between the matrix products: norms, rotary angles, masks and residual sums, each
-written out by the model's own block as a tensor of its own. Here they are done in place where nobody else looks. It
-stands in for the model's block only where it is that very block: classes are compared exactly, anybody's hook or
-adapter, a half precision or a GPU leads back to the module itself. Weights are read where they lie, never copied.
+It does so only where the block is that very block: classes are compared exactly, and so is where their functions were
+written. Anybody's hook, adapter or replacement, a half precision or a GPU leads back to the module itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
 
 import torch
-from torch.nn import functional
 from torch.nn.modules import module as modules
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-    from torch import Tensor, nn
+    from torch import nn
 
     from latentkt.internals.layer_calls import LayerCall
 
-__all__ = ["Span", "is_lean", "is_lean_block", "is_lean_call", "is_lean_model", "lean_block"]
+__all__ = ["is_lean", "is_lean_block", "is_lean_call", "is_lean_model"]
 
 _FAMILY = "transformers.models.llama.modeling_llama"
+_LINEAR = ("torch.nn.modules.linear", "Linear")
 _PARTS = {  # what the block is made of: parts, and the classes that they have to be
     "self_attn": "LlamaAttention",
     "mlp": "LlamaMLP",
     "input_layernorm": "LlamaRMSNorm",
     "post_attention_layernorm": "LlamaRMSNorm",
 }
+_PROJECTIONS = {"self_attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "mlp": ("gate_proj", "up_proj", "down_proj")}
+_FUNCTIONS = ("apply_rotary_pos_emb", "rotate_half", "repeat_kv", "eager_attention_forward")
 _ATTENTION = ("eager", "sdpa")
 _ARGUMENTS = {"position_embeddings", "position_ids", "cache_position"}
 _ANGLES = ("default", "linear", "llama3")  # others hang on how long a sequence is
@@ -38,167 +36,64 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 def is_lean(layer: nn.Module, call: LayerCall) -> bool:
-    """Whether `lean_block` does what this layer does when it is called like that, now."""
+    """Whether a lean block does what this layer does when it is called like that, now."""
     return is_lean_call(call) and is_lean_block(layer)
 
 
 def is_lean_call(call: LayerCall) -> bool:
-    """Whether a layer is called with nothing that `lean_block` does not know."""
+    """Whether a layer is called with nothing that a lean block does not know."""
     return "position_embeddings" in call.by_token and set(call.by_token) <= _ARGUMENTS and call.alibi is None
 
 
 def is_lean_block(layer: nn.Module) -> bool:
-    """Whether a layer is the block that `lean_block` writes out, with nothing attached to it."""
+    """Whether a layer is the block that a lean one writes out, with nothing attached to it."""
     if not _is(layer, _FAMILY, "LlamaDecoderLayer") or modules._has_any_global_hook():
         return False
+    parts = {name: getattr(layer, name) for name in _PARTS}
+    if not all([_is(parts[name], _FAMILY, kind) for name, kind in _PARTS.items()]):
+        return False
+    linears = [getattr(parts[part], name) for part, names in _PROJECTIONS.items() for name in names]
+    activation = parts["mlp"].act_fn
     return (
-        all(_is(getattr(layer, name), _FAMILY, kind) for name, kind in _PARTS.items())
-        and layer.self_attn.config._attn_implementation in _ATTENTION
-        and _is(layer.mlp.act_fn, "torch.nn.modules.activation", "SiLU", "transformers.activations", "SiLUActivation")
-        and _is_plain(layer)
-        and all(_is_plain(one) for part in layer.children() for one in (part, *part.children()))
+        all([_is(linear, *_LINEAR) for linear in linears])
+        and (
+            _is(activation, "torch.nn.modules.activation", "SiLU")
+            or _is(activation, "transformers.activations", "SiLUActivation")
+        )
+        and parts["self_attn"].config._attn_implementation in _ATTENTION
+        and all([_is_plain(one) for one in (layer, *parts.values(), activation, *linears)])
+        and all([_written_in(getattr(sys.modules[_FAMILY], name, None), _FAMILY) for name in _FUNCTIONS])
     )
 
 
 def is_lean_model(model: nn.Module, n_layers: int) -> bool:
-    """Whether a model calls its blocks one after the other, all alike, with nothing of anybody's in between."""
+    """Whether a model embeds tokens one by one and calls its blocks in turn, with nothing of anybody's in between."""
     return (
         _is(model, _FAMILY, "LlamaModel")
-        and _is_plain(model)
+        and _is(model.embed_tokens, "torch.nn.modules.sparse", "Embedding")
+        and _is(model.rotary_emb, _FAMILY, "LlamaRotaryEmbedding")
+        and all([_is_plain(one) for one in (model, model.embed_tokens, model.rotary_emb)])
+        and model.rotary_emb.rope_type in _ANGLES
         and model.config.num_hidden_layers == n_layers
-        and getattr(model.rotary_emb, "rope_type", None) in _ANGLES
     )
 
 
-def _is(module: nn.Module, *known: str) -> bool:
-    """Whether a module is exactly of one of the (file, class) pairs."""
+def _is(module: nn.Module, file: str, name: str) -> bool:
+    """Whether a module is exactly of a class, whose `forward` is the one that it was written with."""
     kind = type(module)
-    return (kind.__module__, kind.__name__) in zip(known[::2], known[1::2], strict=True)
+    return (kind.__module__, kind.__name__) == (file, name) and _written_in(kind.forward, file)
+
+
+def _written_in(function: object, file: str) -> bool:
+    return getattr(function, "__module__", None) == file
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Nothing hangs on it, and its weights are fp32 on the CPU; a projection is an ordinary one."""
+    """Nothing hangs on it, and its weights are fp32 on the CPU."""
     held = vars(module)
     if module.training or "forward" in held or any([held[name] for name in _HOOKS]):  # adapters replace `forward`
         return False
     weights = [one for one in held["_parameters"].values() if one is not None]
-    known = not weights or _is(module, "torch.nn.modules.linear", "Linear", _FAMILY, "LlamaRMSNorm")
-    return known and all([type(one) is torch.nn.Parameter and _is_float32(one) for one in weights])
-
-
-def _is_float32(weight: Tensor) -> bool:
-    return weight.dtype == torch.float32 and weight.device.type == "cpu"
-
-
-@dataclass(frozen=True, eq=False)
-class Span:
-    """Rows of a lean block that attend alike: so many variants of the same tokens.
-
-    Attributes:
-        variants: How many.
-        angles: Cosines and sines of the tokens' positions, [1, token, d_head] each.
-        mask: Additive; its keys are those of `before`, then the tokens' own.
-        before: Gives the keys and values that all variants share, [1, n_kv, key, d_head] each.
-        keep: Is given the keys and values of the span, those of `before` included; the spans behind it ask for their
-            own after that.
-        asked: The tokens whose output is wanted, the others lend their keys and values only; None for all.
-    """
-
-    variants: int
-    angles: tuple[Tensor, Tensor]
-    mask: Float[Tensor, "1 1 token key"]
-    before: Callable[[], tuple[Tensor, Tensor]]
-    keep: Callable[[Tensor, Tensor], None] | None = None
-    asked: Int[Tensor, "reader"] | None = None
-
-    @property
-    def rows(self) -> int:
-        """Variants times tokens."""
-        return self.variants * int(self.mask.shape[2])
-
-    @property
-    def asked_rows(self) -> int:
-        """Variants times tokens whose output is wanted."""
-        return self.rows if self.asked is None else self.variants * len(self.asked)
-
-    def of_asked(self, x: Float[Tensor, "row width"]) -> Float[Tensor, "asked_row width"]:
-        """The rows of `x` whose output is wanted."""
-        return x if self.asked is None else x.view(self.variants, -1, x.shape[-1])[:, self.asked].flatten(0, 1)
-
-
-def lean_block(
-    layer: Any, h: Float[Tensor, "row d_model"], spans: Sequence[Span]
-) -> Float[Tensor, "asked_row d_model"]:
-    """Apply a Llama block to rows of several spans: its products are one for all, its attention is each span's own.
-
-    Args:
-        layer: The block; `is_lean` holds.
-        h: What enters it, span by span, variant by variant, token by token; left as it is.
-        spans: What the rows are.
-    """
-    attention, mlp = layer.self_attn, layer.mlp
-    attended = _attended(attention, _normed(layer.input_layernorm, h), spans)
-    out = _biased(torch.addmm(_asked(h, spans), attended, attention.o_proj.weight.T), attention.o_proj)
-    normed = _normed(layer.post_attention_layernorm, out)
-    inner = functional.silu(mlp.gate_proj(normed), inplace=True).mul_(mlp.up_proj(normed))
-    return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj)  # the sum is in the product
-
-
-def _asked(x: Float[Tensor, "row width"], spans: Sequence[Span]) -> Float[Tensor, "asked_row width"]:
-    if all(span.asked is None for span in spans):
-        return x
-    parts = zip(spans, x.split([span.rows for span in spans]), strict=True)
-    return torch.cat([span.of_asked(part) for span, part in parts])
-
-
-def _biased(out: Tensor, linear: nn.Linear) -> Tensor:
-    return out if linear.bias is None else out.add_(linear.bias)
-
-
-def _normed(norm: Any, x: Tensor) -> Tensor:
-    scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1])
-    return (x * scale.add_(norm.variance_epsilon).rsqrt_()).mul_(norm.weight)
-
-
-def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row heads"]:
-    """What enters the output projection."""
-    asked = [span.asked_rows for span in spans]
-    queries = attention.q_proj(_asked(x, spans)).split(asked)
-    keys, values = (project(x).split([span.rows for span in spans]) for project in (attention.k_proj, attention.v_proj))
-    parts = [_of_span(attention, *each) for each in zip(spans, queries, keys, values, strict=True)]
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-
-def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attention of one span, whose projections are still row by row."""
-    q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim)
-               for one in (queries, keys, values))  # fmt: skip
-    before = span.before()
-    keys, values = _behind(before[0], _turned(k, span.angles)), _behind(before[1], v)
-    if span.keep is not None:
-        span.keep(keys, values)
-    mask, angles = span.mask, span.angles
-    if span.asked is not None:
-        mask, angles = mask[:, :, span.asked], (angles[0][:, span.asked], angles[1][:, span.asked])
-    attended = functional.scaled_dot_product_attention(
-        _turned(q, angles).transpose(1, 2), keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=True
+    return all(
+        [type(one) is torch.nn.Parameter and (one.dtype, one.device.type) == (torch.float32, "cpu") for one in weights]
     )
-    return attended.transpose(1, 2).reshape(span.asked_rows, -1)
-
-
-def _turned(x: Float[Tensor, "variant token head d_head"], angles: tuple[Tensor, Tensor]) -> Tensor:
-    """Rotary positions: the halves of each head turned against each other."""
-    cos, sin = (angle[:, :, None] for angle in angles)
-    half = x.shape[-1] // 2
-    turned = x * cos
-    turned[..., :half].addcmul_(x[..., half:], sin[..., :half], value=-1)
-    turned[..., half:].addcmul_(x[..., :half], sin[..., half:])
-    return turned
-
-
-def _behind(before: Float[Tensor, "1 n_kv key d_head"], own: Float[Tensor, "variant token n_kv d_head"]) -> Tensor:
-    """The shared keys or values, then the variants' own; one copy, laid out as attention reads it."""
-    n_before, own = before.shape[2], own.transpose(1, 2)
-    both = own.new_empty(*own.shape[:2], n_before + own.shape[2], own.shape[3])
-    both[:, :, :n_before], both[:, :, n_before:] = before, own
-    return both

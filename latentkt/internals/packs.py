@@ -35,7 +35,7 @@ class Variant:
     Attributes:
         index: Which cell it belongs to.
         join: The layer that it enters; n_layers where it goes straight to the final norm.
-        tokens: Packed tokens whose vectors differ from the run's, ascending.
+        tokens: Packed tokens whose vectors differ from the run's.
         vectors: Gives what stands there; asked for when the layer is reached.
         lender: A recorded run that the tokens follow for ever, having only its tokens before them; None where they
             have to be run themselves.
@@ -50,7 +50,7 @@ class Variant:
     @property
     def start(self) -> int:
         """The first token that has to be run."""
-        return self.tokens[0] if self.lender is None else self.tokens[-1] + 1
+        return min(self.tokens) if self.lender is None else self.tokens[-1] + 1
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from latentkt.internals.engines.base import STREAM, Cell, Engine, FromRun, Patch
 from latentkt.internals.metrics import AnswerScore, Metric, Scorer, metric_name
 from latentkt.internals.pattern import pattern_as_z
 from latentkt.internals.places import Place, places_of
-from latentkt.internals.sources import Fetched, Source
+from latentkt.internals.sources import Fetched, Source, named_values
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,7 +82,7 @@ def plans_of(
     """
     inside = [layer + k for layer in sweep.layers for k in range(sweep.window) if layer + k < engine.handle.n_layers]
     keys = [(site, layer) for site in sweep.sites for layer in dict.fromkeys(inside)]
-    known = sweep.source.name(pair) if named and set(sweep.sites) <= STREAM else None
+    known = named_values(sweep.source, pair) if named and set(sweep.sites) <= STREAM else None
     fetched = pattern_as_z(engine, pair, fetched or known or sweep.source.fetch(engine, pair, keys), keys)
     plans = []
     for place in places_of(pair, sweep.where):

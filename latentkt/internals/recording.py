@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from latentkt.models import ModelHandle
 
-__all__ = ["Recording", "record", "record_together", "stretch"]
+__all__ = ["Recording", "is_stretch", "record", "record_together", "stretch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,14 @@ class Recording:
 
 
 def stretch(tokens: Sequence[int]) -> slice | list[int]:
-    """Ascending tokens as an index: a slice where none is left out, which makes no copy."""
-    whole = len(tokens) == tokens[-1] - tokens[0] + 1
-    return slice(tokens[0], tokens[-1] + 1) if whole else list(tokens)
+    """Tokens as an index: a slice, which makes no copy, where they follow one another."""
+    first = tokens[0]
+    return slice(first, first + len(tokens)) if is_stretch(tokens) else list(tokens)
+
+
+def is_stretch(tokens: Sequence[int]) -> bool:
+    """Whether each token is the one behind the one before it."""
+    return list(tokens) == list(range(tokens[0], tokens[0] + len(tokens)))
 
 
 @dataclass(frozen=True, eq=False)

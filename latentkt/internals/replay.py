@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from latentkt.internals.layer_calls import CACHE_NAMES, LayerCall
-from latentkt.internals.lean import Span, is_lean, lean_block
+from latentkt.internals.lean import is_lean
+from latentkt.internals.lean_block import Span, lean_block
 from latentkt.internals.recording import Recording
 
 if TYPE_CHECKING:

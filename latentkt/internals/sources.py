@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from latentkt.internals.engines.base import Engine, SiteKey
     from latentkt.models import Encoded, Pair
 
-__all__ = ["Donor", "Mean", "Resample", "Source", "SourceRun", "Zero", "mean_source"]
+__all__ = ["Donor", "Mean", "Resample", "Source", "SourceRun", "Zero", "mean_source", "named_values"]
 
 Fetched = Callable[["SiteKey", Place], "Tensor | FromRun | None"]
 """Values for a place: [position, …] as they lie at the site."""
@@ -46,10 +46,6 @@ class Source(ABC):
     def fetch(self, engine: Engine, pair: Pair, keys: Sequence[SiteKey]) -> Fetched:
         """Run what is needed for one pair."""
 
-    def name(self, pair: Pair) -> Fetched | None:
-        """Values by name, where they are those of a plain run; None where they are not."""
-        return None
-
 
 @dataclass(frozen=True)
 class SourceRun(Source):
@@ -63,9 +59,12 @@ class SourceRun(Source):
         found = engine.values(pair.source.ids, keys)
         return lambda key, place: found[key][list(place.source)]
 
-    def name(self, pair: Pair) -> Fetched | None:
-        """See `Source`."""
-        return lambda key, place: FromRun(tuple(pair.source.ids), tuple(place.source))
+
+def named_values(source: Source, pair: Pair) -> Fetched | None:
+    """Values by name, where they are just those of the pair's source run; None where a source makes them itself."""
+    if type(source) is not SourceRun:
+        return None
+    return lambda key, place: FromRun(tuple(pair.source.ids), tuple(place.source))
 
 
 @dataclass(frozen=True)

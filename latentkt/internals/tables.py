@@ -17,7 +17,7 @@ import torch
 from latentkt.errors import InputError
 from latentkt.internals.engines.base import FromRun, Patch
 from latentkt.internals.packs import Variant
-from latentkt.internals.recording import Recording, stretch
+from latentkt.internals.recording import Recording, is_stretch, stretch
 from latentkt.internals.replay import Replay, Suffix
 from latentkt.models.sites import attached
 
@@ -47,7 +47,7 @@ def variants_of(
         base: The recorded run that is patched.
         patches: By the number of their cell.
         chunk_tokens: Rows of a matrix product inside a layer.
-        others: Other recorded runs, which the patched tokens may come from.
+        others: The recorded runs that patches name.
 
     Raises:
         InputError: A site that cannot be patched.
@@ -75,21 +75,15 @@ def _itself(vectors: Tensor) -> Tensor:
 def _of_stream(number: int, patch: Patch, base: Recording, others: Sequence[Recording]) -> Variant:
     join = patch.layer + (patch.site == "resid_post")
     values = patch.values
-    if isinstance(values, FromRun):
-        run = next(one for one in (base, *others) if one.branches.prompt == values.prompt)
-        lender = run if values.positions == patch.positions and _goes_on_as(run, base, patch.positions) else None
-        return Variant(number, join, patch.positions, partial(_entering, run, join, values.positions), lender)
-    alike = (run for run in others if _goes_on_as(run, base, patch.positions))
-    lender = next((run for run in alike if _same(_entering(run, join, patch.positions), values)), None)
-    return Variant(number, join, patch.positions, partial(_itself, values), lender)
+    if not isinstance(values, FromRun):
+        return Variant(number, join, patch.positions, partial(_itself, values))
+    run = next(one for one in (base, *others) if one.branches.prompt == values.prompt)
+    lender = run if values.positions == patch.positions and _goes_on_as(run, base, patch.positions) else None
+    return Variant(number, join, patch.positions, partial(_entering, run, join, values.positions), lender)
 
 
 def _entering(run: Recording, layer: int, positions: Sequence[int]) -> Tensor:
     return run.resid[layer, stretch(positions)]
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    return one.device == other.device and torch.equal(one, other)
 
 
 def _goes_on_as(run: Recording, base: Recording, positions: Sequence[int]) -> bool:
@@ -100,7 +94,7 @@ def _goes_on_as(run: Recording, base: Recording, positions: Sequence[int]) -> bo
     """
     first, stop = positions[0], positions[-1] + 1
     ours, theirs = base.branches.prompt, run.branches.prompt
-    return len(positions) == stop - first and stop < len(ours) and theirs[:first] == ours[:first]
+    return is_stretch(positions) and stop < len(ours) and theirs[:first] == ours[:first]
 
 
 def _local(handle: ModelHandle, base: Recording, group: dict[int, Patch], chunk_tokens: int) -> Iterator[Variant]:

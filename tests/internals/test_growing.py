@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,10 @@ from latentkt.internals.budget import Budget
 from latentkt.internals.engines.base import FromRun, Patch
 from latentkt.internals.growing import grow
 from latentkt.internals.metrics import scorer_of
+from latentkt.internals.places import role_positions
 from latentkt.internals.recording import record
-from latentkt.models import handle_from_hf
+from latentkt.internals.sources import Donor, Source, SourceRun
+from latentkt.models import encode, handle_from_hf, make_pair
 from tests.internals.making import CONTROL, ITEM, tiny_pair
 from tests.models.tiny import FAMILIES, tiny_handle, tiny_model, tiny_tokenizer
 
@@ -88,6 +90,24 @@ def replaced_forward(handle):
     handle.model.base_model.forward = handle.model.base_model.forward
 
 
+def hooked_embedding(handle):
+    handle.model.base_model.embed_tokens.register_forward_hook(lambda module, args, out: None)
+
+
+def own_embedding(handle):
+    own = type(handle.model.base_model.embed_tokens)
+    handle.model.base_model.embed_tokens.__class__ = type("Theirs", (own,), {})
+
+
+def hooked_angles(handle):
+    handle.model.base_model.rotary_emb.register_forward_hook(lambda module, args, out: None)
+
+
+def own_angles(handle):
+    own = type(handle.model.base_model.rotary_emb)
+    handle.model.base_model.rotary_emb.__class__ = type("Theirs", (own,), {})
+
+
 def fewer_layers(handle):
     handle.model.config.num_hidden_layers = 2
 
@@ -106,7 +126,8 @@ def in_training(handle):
 
 
 CHANGES = [
-    hooked_model, hooked_layer, replaced_forward, fewer_layers, own_class, angles_that_hang_on_length, in_training,
+    hooked_model, hooked_layer, hooked_embedding, own_embedding, hooked_angles, own_angles, replaced_forward,
+    fewer_layers, own_class, angles_that_hang_on_length, in_training,
 ]  # fmt: skip
 
 
@@ -148,7 +169,7 @@ def test_nothing_is_left_on_the_model(monkeypatch):
     grow(handle, runs)
     first = handle.arch.layers[0]
     assert not first._forward_pre_hooks and torch.equal(handle.logits(ids), before)
-    monkeypatch.setattr(handle.model.base_model.embed_tokens, "forward", lambda ids: 1 / 0)
+    monkeypatch.setattr("transformers.DynamicCache", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         grow(handle, runs)
     assert not first._forward_pre_hooks
@@ -275,7 +296,7 @@ def test_tokens_that_follow_the_source_for_ever_are_not_run_again(family, named,
     np.testing.assert_allclose(lent, true, atol=1e-4)
     np.testing.assert_allclose(whole, true, atol=1e-4)
     between = handle.n_layers - 2  # layers that a variant of layer 0 climbs, but the last; one less for layer 1
-    assert many - few == (1 + 2) * between
+    assert many - few == ((1 + 2) * between if named else 0), "values that are only given may be anybody's"
 
 
 def test_named_values_of_other_positions_are_not_those_of_tokens_that_follow_the_run():
@@ -363,3 +384,134 @@ def test_a_sweep_that_breaks_off_leaves_no_half_run_behind(monkeypatch):
         monkeypatch.setattr(module, "lean_block", block)
     fast, slow = (patch(one, [pair], **options)["effect"] for one in (engine, engine_of(handle, "reference")))
     np.testing.assert_allclose(fast, slow, atol=1e-4)
+
+
+def test_an_embedding_that_hangs_on_the_place_is_run():
+    handle = llama()
+    pair = tiny_pair(handle, correct=" the", shortcut=" is")
+    later = pair.alignment.first_difference + 1
+
+    def more(module, args, out):
+        out = out.clone()
+        out[:, later:] += 1.0
+        return out
+
+    hook = handle.model.base_model.embed_tokens.register_forward_hook(more)
+    options = {"where": "positions", "check": False, "metric": "first_token"}
+    try:
+        fast, slow = (patch(handle, [pair], engine=engine, **options) for engine in ("fast", "reference"))
+    finally:
+        hook.remove()
+    for column in ("base_value", "source_value", "patched_value"):
+        np.testing.assert_allclose(fast[column], slow[column], atol=1e-4)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_values_of_crossing_positions_are_put_where_they_belong(check):
+    """The roles' words have changed places: the source's positions of `all` do not ascend."""
+    handle = llama()
+
+    def prompt(text, one, other):
+        spans = {"shortcut": [(text.index(one), text.index(one) + 3)],
+                 "constraint": [(text.index(other), text.index(other) + 3)]}  # fmt: skip
+        return encode(handle, text, chat=False, spans=spans)
+
+    base, source = prompt("q cat zz dog w x", "cat", "dog"), prompt("q dog zz cat w x", "cat", "dog")
+    pair = make_pair(handle, base, source, correct=" Ann", shortcut=" Bob", name="crossing")
+    options = {"where": ("all", "shortcut"), "check": check, "allow_shifted": True, "skip_unchanged": False}
+    at = role_positions(pair, "all").source
+    assert len(at) == at[-1] - at[0] + 1 and list(at) != sorted(at)
+    fast, slow = (patch(handle, [pair], engine=engine, **options)["effect"] for engine in ("fast", "reference"))
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+    assert fast.abs().max() > 1e-3
+
+
+def test_positions_in_any_order_are_put_where_they_belong():
+    handle = llama()
+    pair = tiny_pair(handle)
+    scorer, order = scorer_of(pair, pair.base.ids), (8, 10, 9, 11)
+    values = engine_of(handle).values(pair.source.ids, [("resid_post", 0)])["resid_post", 0]
+    cells = [
+        (Patch("resid_post", 0, order, values[list(order)]),),
+        (Patch("resid_post", 0, order, FromRun(pair.source.ids, order)),),
+        (Patch("resid_post", 0, (8, 9, 10, 11), FromRun(pair.source.ids, order)),),
+    ]
+    fast, slow = ([score.value for score in engine_of(handle, engine).sweep(scorer, cells)]
+                  for engine in ("fast", "reference"))  # fmt: skip
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+    assert abs(fast[1] - fast[2]) > 1e-4
+
+
+def test_a_source_that_makes_its_values_itself_is_asked():
+    class Half(SourceRun):
+        def fetch(self, engine, pair, keys):
+            own = super().fetch(engine, pair, keys)
+            return lambda key, place: own(key, place) / 2
+
+    @dataclass
+    class Named(Source):
+        name: str = "theirs"
+        kind, exact = "theirs", True
+
+        def fetch(self, engine, pair, keys):
+            return Half().fetch(engine, pair, keys)
+
+    handle = llama()
+    pair = tiny_pair(handle)
+    whole, half, named = (patch(handle, [pair], source=source)["patched_value"]
+                          for source in (SourceRun(), Half(), Named()))  # fmt: skip
+    np.testing.assert_allclose(half, named, atol=1e-6)
+    assert (whole - half).abs().max() > 1e-3
+
+
+def test_what_is_kept_of_a_run_cannot_be_written_to():
+    handle = llama()
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    patch(engine, [pair], where="positions", check=False)
+    values = engine.values(pair.source.ids, [("resid_post", 0)])["resid_post", 0]
+    with pytest.raises(RuntimeError, match="nference"):
+        values[2:4] *= 2
+
+
+def test_a_run_that_is_kept_lends_nothing_to_a_patch_that_does_not_name_it():
+    handle = llama()
+    pair, engine = tiny_pair(handle), engine_of(handle)
+    patch(engine, [pair])
+    with torch.no_grad():
+        for layer in handle.arch.layers:
+            layer.self_attn.v_proj.weight.mul_(-1.5)
+    other = tiny_pair(handle, correct=" Al", shortcut=" Bo")
+    options = {"sites": ("resid_pre",), "layers": [0], "source": Donor({"tiny": pair.source})}
+    fast, slow = (patch(one, [other], **options)["effect"] for one in (engine, engine_of(handle, "reference")))
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize(
+    ("layer", "at", "positions", "head"),
+    [(1, (3,), (99,), None), (1, (3,), (-1,), None), (1, (3,), (3, 4), None), (7, (3,), (3,), None),
+     (-1, (3,), (3,), None), (1, (3,), (3,), 0)],
+)  # fmt: skip
+def test_named_values_that_do_not_exist_are_refused(engine, layer, at, positions, head):
+    handle = llama()
+    pair = tiny_pair(handle)
+    cells = [(Patch("resid_post", layer, at, FromRun(pair.source.ids, positions), head),)]
+    with pytest.raises(InputError):
+        engine_of(handle, engine).sweep(scorer_of(pair, pair.base.ids), cells)
+
+
+def test_few_runs_are_kept_and_all_that_are_named_are_used():
+    handle = llama()
+    pair = tiny_pair(handle)
+    prompts = [tuple([*pair.source.ids[:-1], token]) for token in range(20, 27)]
+    cells = [(Patch("resid_post", 0, (4,), FromRun(prompt, (len(prompt) - 1,))),) for prompt in prompts]
+    engine, scorer = engine_of(handle), scorer_of(pair, pair.base.ids)
+    fast, slow = ([score.value for score in one.sweep(scorer, cells)]
+                  for one in (engine, engine_of(handle, "reference")))  # fmt: skip
+    np.testing.assert_allclose(fast, slow, atol=1e-4)
+    assert len(set(np.round(fast, 4))) == len(prompts) and len(engine._recordings) <= 4
+    engine.forget()
+    engine.score(scorer)
+    again = [score.value for score in engine.sweep(scorer, cells)]
+    np.testing.assert_allclose(again, slow, atol=1e-4)
+    assert len(engine._recordings) <= 4

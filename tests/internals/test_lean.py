@@ -126,6 +126,26 @@ def adapted(layer):
     return lambda: setattr(layer.self_attn.v_proj, "__class__", nn.Linear)
 
 
+class Wrapped(nn.Module):
+    """A projection inside another module, as adapters have it: what it lets be seen is the inner one's."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    weight = property(lambda self: self.inner.weight)
+    bias = property(lambda self: self.inner.bias)
+
+    def forward(self, x):
+        return self.inner(x) + 1
+
+
+def wrapped(layer):
+    own = layer.mlp.down_proj
+    layer.mlp.down_proj = Wrapped(own).eval()
+    return lambda: setattr(layer.mlp, "down_proj", own)
+
+
 def parametrised(layer):
     parametrize.register_parametrization(layer.mlp.down_proj, "weight", Doubled())
     return lambda: parametrize.remove_parametrizations(layer.mlp.down_proj, "weight", leave_parametrized=False)
@@ -156,6 +176,7 @@ def other_activation(layer):
         hooked_everywhere,
         offloaded,
         adapted,
+        wrapped,
         parametrised,
         other_attention,
         other_activation,
@@ -175,6 +196,19 @@ def test_what_a_user_hangs_on_a_block_is_run(change):
     np.testing.assert_allclose(fast, slow, atol=1e-4)
     assert (fast - plain).abs().max() > 1e-3
     assert is_lean(layer, recorded(handle).calls[1])
+
+
+@pytest.mark.parametrize("name", ["LlamaMLP.forward", "apply_rotary_pos_emb", "eager_attention_forward"])
+def test_functions_that_somebody_has_exchanged_are_run(name, monkeypatch):
+    from transformers.models.llama import modeling_llama
+
+    handle = llama()
+    call, layer = recorded(handle).calls[1], handle.arch.layers[1]
+    where, _, function = name.rpartition(".")
+    monkeypatch.setattr(getattr(modeling_llama, where, modeling_llama), function, lambda *args, **kwargs: None)
+    assert not is_lean(layer, call)
+    monkeypatch.undo()
+    assert is_lean(layer, call)
 
 
 def test_training_mode_and_half_precision_run_the_models_own_block():

@@ -191,9 +191,27 @@ class Engine(ABC):
         """Score both answers in one patched run a cell; here one plain forward a cell and answer."""
         return [self._score_cell(scorer, cell) for cell in self.settled(cells)]
 
+    def require_named(self, cells: Sequence[Cell]) -> None:
+        """Refuse named values that do not exist."""
+        patches = [patch for cell in cells for patch in cell if isinstance(patch.values, FromRun)]
+        self.require((patch.site, patch.layer) for patch in patches)
+        for patch in patches:
+            named, at = patch.values, patch.positions
+            assert isinstance(named, FromRun)
+            if patch.head is not None:
+                raise InputError("named values are of all heads", expected="head=None", found=patch.head)
+            inside = all(0 <= position < len(named.prompt) for position in named.positions)
+            if not inside or len(named.positions) != len(at):
+                raise InputError(
+                    "named values lie outside the prompt that they are named by, or are not one a position",
+                    expected=f"{len(at)} of the positions 0 to {len(named.prompt) - 1}",
+                    found=named.positions,
+                )
+
     def settled(self, cells: Sequence[Cell]) -> list[Cell]:
         """The cells with their values, where these are only named."""
         wanted: dict[tuple[int, ...], dict[SiteKey, None]] = {}
+        self.require_named(cells)
         for patch in itertools.chain.from_iterable(cells):
             if isinstance(patch.values, FromRun):
                 wanted.setdefault(patch.values.prompt, {})[patch.site, patch.layer] = None

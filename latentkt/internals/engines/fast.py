@@ -96,10 +96,14 @@ class FastEngine(Engine):
     def record(self, branches: Branches) -> Recording:
         """The recorded run of a prompt with its answers; the last few are kept."""
         found = self._recordings.pop(branches, None) or record(self.handle, branches)
-        while len(self._recordings) >= _KEPT_RECORDINGS:
-            self._recordings.pop(next(iter(self._recordings)))
-        self._recordings[branches] = found
+        self._keep([found])
         return found
+
+    def _keep(self, runs: Sequence[Recording]) -> None:
+        """Keep runs, and let the oldest go."""
+        self._recordings |= {run.branches: run for run in runs[:_KEPT_RECORDINGS]}
+        while len(self._recordings) > _KEPT_RECORDINGS:
+            self._recordings.pop(next(iter(self._recordings)))
 
     def scores(self, scorers: Sequence[Scorer]) -> list[AnswerScore]:
         """See `Engine.scores`; runs of one shape that are not recorded yet are recorded in one batch."""
@@ -108,10 +112,10 @@ class FastEngine(Engine):
 
     def _record_together(self, runs: list[Branches]) -> None:
         if len({(run.n_prompt, *map(len, run.answers)) for run in runs}) == 1:
-            self._recordings |= dict(zip(runs, record_together(self.handle, runs), strict=True))
+            self._keep(record_together(self.handle, runs))
 
     def forget(self) -> None:
-        """Let the kept runs go."""
+        """Let the kept runs go; to be called when the model has been changed."""
         self._recordings.clear()
 
     def values(self, prompt: Sequence[int], wanted: Iterable[SiteKey]) -> dict[SiteKey, Tensor]:
@@ -137,6 +141,7 @@ class FastEngine(Engine):
 
     def sweep(self, scorer: Scorer, cells: Sequence[Cell]) -> list[AnswerScore]:
         """See `Engine.sweep`: cells of one patch by staircase, others one forward each."""
+        self.require_named(cells)
         growing = self._growing(scorer, cells)
         runs = self._recorded(scorer.branches, cells) if growing is None else growing.recordings
         if not _are_looked_up(cells):
@@ -148,7 +153,7 @@ class FastEngine(Engine):
             variants = variants_of(self.handle, runs[0], part, chunk_tokens=chunk, others=others)
             scores |= climb(self.handle, runs[0], variants, budgeted, budget=self._budget, growing=growing)
             growing = None
-        self._recordings |= {run.branches: run for run in runs}
+        self._keep(runs)
         for number, cell in enumerate(cells):
             if number not in scores:
                 scores[number] = self._score_cell(budgeted, cell) if cell else self.score(budgeted)
@@ -165,11 +170,10 @@ class FastEngine(Engine):
         return grow(self.handle, runs) if fresh and named and _are_looked_up(cells) else None
 
     def _recorded(self, base: Branches, cells: Sequence[Cell]) -> list[Recording]:
-        """The base run, those that patches name, and others that are kept."""
+        """The base run and those that patches name."""
         runs = _runs(base, cells)
-        self._record_together([run for run in runs if run not in self._recordings])
-        found = [self.record(run) for run in runs]
-        return [*found, *(run for run in self._recordings.values() if run not in found)]
+        self._record_together([run for run in runs if run not in self._recordings][:_KEPT_RECORDINGS])
+        return [self.record(run) for run in runs]
 
     def _slices(self, recording: Recording, cells: Sequence[Cell]) -> Iterator[dict[int, Patch]]:
         """Cells of one patch, from the latest position to the earliest, as many as their vectors leave room for."""

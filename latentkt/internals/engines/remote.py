@@ -82,7 +82,7 @@ def plan_of(handle: ModelHandle, capture: Iterable[SiteKey], cell: Cell) -> list
     order = ("resid_pre", "q", "k", "v", "z", "attn_out", "mlp_out", "resid_post")
     patches: dict[SiteKey, list[tuple[list[int], int | None, Tensor]]] = {}
     for patch in cell:
-        patches.setdefault((patch.site, patch.layer), []).append((list(patch.positions), patch.head, patch.values))
+        patches.setdefault((patch.site, patch.layer), []).append((list(patch.positions), patch.head, patch.given))
     plan: list[_Step] = []
     wanted = set(capture) | set(patches)
     for key in sorted(wanted, key=lambda key: (key[1], order.index(key[0]) if key[0] in order else -1)):
