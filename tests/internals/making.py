@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from latentkt.models import encode, make_pair
+from latentkt.internals.metrics import scorer_of
+from latentkt.models import encode, handle_from_hf, make_pair
+from tests.models.tiny import tiny_model, tiny_tokenizer
 
 ITEM = "The chemist did not win\nA:"
 CONTROL = "The chemist did the win\nA:"
@@ -27,3 +29,13 @@ def tiny_pair(
         meta=columns,
         metric=metric,
     )
+
+
+def llama(**changes):
+    """A model of a test's own: it may be changed."""
+    return handle_from_hf(tiny_model("llama", **changes), tiny_tokenizer(), name="tiny/llama")
+
+
+def runs_of(pair):
+    """The layouts of a pair's two runs with its answers."""
+    return [scorer_of(pair, side.ids).branches for side in (pair.base, pair.source)]

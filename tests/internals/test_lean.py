@@ -15,9 +15,8 @@ from latentkt.internals import replay as replaying
 from latentkt.internals.lean import is_lean
 from latentkt.internals.metrics import scorer_of
 from latentkt.internals.replay import Replay, Suffix
-from latentkt.models import handle_from_hf
-from tests.internals.making import CONTROL, ITEM, tiny_pair
-from tests.models.tiny import FAMILIES, tiny_handle, tiny_model, tiny_tokenizer
+from tests.internals.making import CONTROL, ITEM, llama, tiny_pair
+from tests.models.tiny import FAMILIES, tiny_handle
 
 LLAMAS = {
     "grouped, biases": {},
@@ -27,11 +26,6 @@ LLAMAS = {
     "sdpa": {"attn_implementation": "sdpa"},
     "scaled angles": {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0}},
 }
-
-
-def llama(**changes):
-    """A model of this test's own: it may be changed."""
-    return handle_from_hf(tiny_model("llama", **changes), tiny_tokenizer(), name="tiny/llama")
 
 
 def recorded(handle):
