@@ -157,9 +157,8 @@ class Pack:
             here = segment.variants.get(layer, [])
             for row, variant in enumerate(here):
                 if variant.lender is None:
-                    block[row, stretch([offset + token - start for token in variant.tokens])] = variant.vectors().to(
-                        block
-                    )
+                    at = stretch([offset + token - start for token in variant.tokens])
+                    block[row, at] = variant.vectors().to(block)
             seen.extend([*here, *[None] * (rows - len(here))])
         return block
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from latentkt.errors import InputError
-from latentkt.internals.engines.base import FromRun, Patch
+from latentkt.internals.engines.base import STREAM, FromRun, Patch
 from latentkt.internals.packs import Variant
 from latentkt.internals.recording import Recording, is_stretch, stretch
 from latentkt.internals.replay import Replay, Suffix
@@ -55,7 +55,7 @@ def variants_of(
     found: list[Variant] = []
     inside: dict[tuple[str, int], dict[int, Patch]] = defaultdict(dict)
     for number, patch in patches.items():
-        if patch.site in ("resid_pre", "resid_post"):
+        if patch.site in STREAM:
             found.append(_of_stream(number, patch, base, others))
         elif patch.site in _LOCAL + _SPREADING:
             inside[patch.site, patch.layer][number] = patch
