@@ -57,8 +57,8 @@ class Growing:
 
     def span(self) -> Span:
         """What a lean block has to know of `rows`; what it makes of them is for `rose`."""
-        angles = tuple(angle[None] for angle in self._call.by_token["position_embeddings"])
-        return Span(1, angles, self._call.mask[None, None], lambda: (self._nothing, self._nothing), self._keep)
+        angles = self._call.by_token["position_embeddings"]
+        return Span(1, angles, self._call.mask, lambda: (self._nothing, self._nothing), self._keep)
 
     def rose(self, rows: Float[Tensor, "row d_model"]) -> None:
         """What has left the layer that was next."""

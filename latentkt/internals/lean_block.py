@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from latentkt.internals.short_attention import attended
+
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from torch import Tensor, nn
@@ -28,7 +30,7 @@ class Span:
 
     Attributes:
         variants: How many.
-        angles: Cosines and sines of the tokens' positions, [1, token, d_head] each.
+        angles: Cosines and sines of the tokens' positions, [token, d_head] each.
         mask: Additive; its keys are those of `before`, then the tokens' own.
         before: Gives the keys and values that all variants share, [1, n_kv, key, d_head] each.
         keep: Is given the keys and values of the span, those of `before` included; the spans behind it ask for their
@@ -38,7 +40,7 @@ class Span:
 
     variants: int
     angles: tuple[Tensor, Tensor]
-    mask: Float[Tensor, "1 1 token key"]
+    mask: Float[Tensor, "token key"]
     before: Callable[[], tuple[Tensor, Tensor]]
     keep: Callable[[Tensor, Tensor], None] | None = None
     asked: Int[Tensor, "reader"] | None = None
@@ -46,7 +48,7 @@ class Span:
     @property
     def rows(self) -> int:
         """Variants times tokens."""
-        return self.variants * int(self.mask.shape[2])
+        return self.variants * len(self.mask)
 
     @property
     def asked_rows(self) -> int:
@@ -88,8 +90,9 @@ def _biased(out: Tensor, linear: nn.Linear) -> Tensor:
 
 
 def _normed(norm: Any, x: Tensor) -> Tensor:
-    scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1])
-    return (x * scale.add_(norm.variance_epsilon).rsqrt_()).mul_(norm.weight)
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    square = torch.addcmul(x.new_tensor(norm.variance_epsilon), length, length, value=1 / x.shape[-1])
+    return (x * square.rsqrt_()).mul_(norm.weight)
 
 
 def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row heads"]:
@@ -103,34 +106,35 @@ def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[S
 
 def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Attention of one span, whose projections are still row by row."""
-    q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim)
+    q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim).transpose(1, 2)
                for one in (queries, keys, values))  # fmt: skip
-    before = span.before()
-    keys, values = _behind(before[0], _turned(k, span.angles)), _behind(before[1], v)
+    (keys, own_keys), (values, own_values) = (_room(before, own) for before, own in zip(span.before(), (k, v), strict=True))
+    _turn(k, span.angles, own_keys)
+    own_values.copy_(v)
     if span.keep is not None:
         span.keep(keys, values)
     mask, angles = span.mask, span.angles
     if span.asked is not None:
-        mask, angles = mask[:, :, span.asked], (angles[0][:, span.asked], angles[1][:, span.asked])
-    attended = functional.scaled_dot_product_attention(
-        _turned(q, angles).transpose(1, 2), keys, values, attn_mask=mask, scale=attention.scaling, enable_gqa=True
-    )
-    return attended.transpose(1, 2).reshape(span.asked_rows, -1)
+        mask, angles = mask[span.asked], (angles[0][span.asked], angles[1][span.asked])
+    q = _turn(q, angles, q.new_empty(q.shape))
+    return attended(q, keys, values, mask, scale=attention.scaling).flatten(0, 1)
 
 
-def _turned(x: Float[Tensor, "variant token head d_head"], angles: tuple[Tensor, Tensor]) -> Tensor:
-    """Rotary positions: the halves of each head turned against each other."""
-    cos, sin = (angle[:, :, None] for angle in angles)
-    half = x.shape[-1] // 2
-    turned = x * cos
-    turned[..., :half].addcmul_(x[..., half:], sin[..., :half], value=-1)
-    turned[..., half:].addcmul_(x[..., :half], sin[..., half:])
-    return turned
+def _turn(x: Float[Tensor, "variant head token d_head"], angles: tuple[Tensor, Tensor], out: Tensor) -> Tensor:
+    """Rotary positions into `out`: the halves of each head turned against each other."""
+    cos, sin = angles
+    torch.mul(x, cos, out=out)
+    low, high = out.chunk(2, -1)
+    was_low, was_high = x.chunk(2, -1)
+    of_low, of_high = sin.chunk(2, -1)
+    low.addcmul_(was_high, of_low, value=-1)
+    high.addcmul_(was_low, of_high)
+    return out
 
 
-def _behind(before: Float[Tensor, "1 n_kv key d_head"], own: Float[Tensor, "variant token n_kv d_head"]) -> Tensor:
-    """The shared keys or values, then the variants' own; one copy, laid out as attention reads it."""
-    n_before, own = before.shape[2], own.transpose(1, 2)
-    both = own.new_empty(*own.shape[:2], n_before + own.shape[2], own.shape[3])
-    both[:, :, :n_before], both[:, :, n_before:] = before, own
-    return both
+def _room(before: Float[Tensor, "1 n_kv key d_head"], own: Float[Tensor, "variant n_kv token d_head"]) -> Tensor:
+    """The shared keys or values with room behind them for the variants' own; all of it, and that room."""
+    n_before, n_own = before.shape[2], own.shape[2]
+    both = own.new_empty(*own.shape[:2], n_before + n_own, own.shape[3])
+    both[:, :, :n_before] = before
+    return both, both[:, :, n_before:]

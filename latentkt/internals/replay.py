@@ -109,6 +109,7 @@ class Replay:
         self._sees = self._seen(suffixes).to(device)
         self._at_once = max(1, chunk_tokens // len(own))
         self._masks: dict[int, Tensor] = {}
+        self._angles: dict[int, tuple[Tensor, ...]] = {}
 
     def _seen(self, suffixes: Sequence[Suffix]) -> Tensor:
         """Which keys each token may see, causality apart: the run before its suffix, what was lent to that, itself."""
@@ -156,9 +157,9 @@ class Replay:
     def span(self, index: int, variants: int, *, asked: Int[Tensor, "reader"] | None = None) -> Span:
         """What a lean block has to know of the tokens of so many variants."""
         call = self._recording.calls[index]
-        angles = _take(call.by_token["position_embeddings"], self.tokens)
-        mask = self._mask(call)[None, None]
-        return Span(variants, angles, mask, lambda: self._before(index), asked=asked)
+        if id(call) not in self._angles:
+            self._angles[id(call)] = tuple(angle[self.tokens] for angle in call.by_token["position_embeddings"])
+        return Span(variants, self._angles[id(call)], self._mask(call), lambda: self._before(index), asked=asked)
 
     def call(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
         """Layer `index` by the model's own module."""
