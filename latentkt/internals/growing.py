@@ -37,7 +37,7 @@ class Growing:
     """
 
     def __init__(self, handle: ModelHandle, runs: Sequence[Branches], tree: _Tree, entered: Tensor, call: LayerCall):
-        self._layers, self._call, self._tree = handle.arch.layers, call, tree
+        self._layers, self._call, self._at = handle.arch.layers, call, tree.at
         self.rows, self._done = entered, 0
         self._nothing = entered.new_empty(1, handle.n_kv_heads, 0, handle.d_head)
         self._keys: list[list[Tensor]] = [[] for _ in runs]
@@ -49,7 +49,7 @@ class Growing:
         return len(self.rows)
 
     def _recording(self, handle: ModelHandle, number: int, run: Branches) -> Recording:
-        at = self._tree.at(number)
+        at = self._at[number]
         by_token = {name: _chosen(value, at) for name, value in self._call.by_token.items()}
         call = LayerCall(self._call.mask[at][:, at], by_token, None, self._call.constant)
         resid = self.rows.new_empty(handle.n_layers + 1, len(at), handle.d_model)
@@ -70,15 +70,13 @@ class Growing:
         self.rose(lean_block(self._layers[self._done], self.rows, [self.span()]))
 
     def _keep(self, keys: Float[Tensor, "1 n_kv row d_head"], values: Float[Tensor, "1 n_kv row d_head"]) -> None:
-        for number, (shared, own) in enumerate(self._tree.parts):
-            for kept, new in ((self._keys, keys[0]), (self._values, values[0])):
-                kept[number].append(torch.cat([new[:, :shared], new[:, own]], 1) if shared else new[:, own])
+        for at, kept_keys, kept_values in zip(self._at, self._keys, self._values, strict=True):
+            kept_keys.append(keys[0, :, at])
+            kept_values.append(values[0, :, at])
 
     def _keep_rows(self) -> None:
-        for run, (shared, own) in zip(self.recordings, self._tree.parts, strict=True):
-            if shared:
-                run.resid[self._done, :shared] = self.rows[:shared]
-            run.resid[self._done, shared:] = self.rows[own]
+        for at, run in zip(self._at, self.recordings, strict=True):
+            torch.index_select(self.rows, 0, at, out=run.resid[self._done])
 
 
 class _Tree:
@@ -88,7 +86,7 @@ class _Tree:
         ids: The token of each row.
         position: Its position in its plain sequence.
         sees: Which rows it may attend to.
-        parts: Per run, how many of the first rows are its first tokens, too, and the rows of those behind.
+        at: Of each run, the rows of its packed tokens.
     """
 
     ids: Int[Tensor, "row"]
@@ -98,22 +96,17 @@ class _Tree:
     def __init__(self, runs: Sequence[Branches]) -> None:
         ids: list[int] = []
         position: list[int] = []
-        self.parts: list[tuple[int, slice]] = []
+        self.at: list[Tensor] = []
         for run in runs:
             shared = 0 if run is runs[0] else _alike(runs[0].prompt, run.prompt)
-            self.parts.append((shared, slice(len(ids), len(ids) + len(run.row) - shared)))
+            own = torch.arange(len(ids), len(ids) + len(run.row) - shared)
+            self.at.append(torch.cat([torch.arange(shared), own]))
             ids.extend(run.packed[shared:])
             position.extend(run.position[shared:].tolist())
         self.ids, self.position = torch.tensor(ids), torch.tensor(position)
         self.sees = torch.zeros(len(ids), len(ids), dtype=torch.bool)
-        for number, run in enumerate(runs):
-            at = self.at(number)
+        for at, run in zip(self.at, runs, strict=True):
             self.sees[at[:, None], at[None]] = torch.as_tensor(run.sees)
-
-    def at(self, run: int) -> Int[Tensor, "token"]:
-        """The rows of a run's packed tokens."""
-        shared, own = self.parts[run]
-        return torch.cat([torch.arange(shared), torch.arange(own.start, own.stop)])
 
 
 def _alike(one: Sequence[int], other: Sequence[int]) -> int:

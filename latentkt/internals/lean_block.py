@@ -100,8 +100,11 @@ def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[S
     asked = [span.asked_rows for span in spans]
     queries = attention.q_proj(_asked(x, spans)).split(asked)
     keys, values = (project(x).split([span.rows for span in spans]) for project in (attention.k_proj, attention.v_proj))
-    parts = [_of_span(attention, *each) for each in zip(spans, queries, keys, values, strict=True)]
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+    out = x.new_empty(sum(asked), queries[0].shape[-1])
+    for span, into, *projected in zip(spans, out.split(asked), queries, keys, values, strict=True):
+        found = _of_span(attention, span, *projected).transpose(1, 2)
+        into.view(found.shape).copy_(found)
+    return out
 
 
 def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -117,7 +120,7 @@ def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: 
     if span.asked is not None:
         mask, angles = mask[span.asked], (angles[0][span.asked], angles[1][span.asked])
     q = _turn(q, angles, q.new_empty(q.shape))
-    return attended(q, keys, values, mask, scale=attention.scaling).flatten(0, 1)
+    return attended(q, keys, values, mask, scale=attention.scaling)
 
 
 def _turn(x: Float[Tensor, "variant head token d_head"], angles: tuple[Tensor, Tensor], out: Tensor) -> Tensor:

@@ -32,8 +32,8 @@ def attended(
     mask: Float[Tensor, "token key"],
     *,
     scale: float,
-) -> Float[Tensor, "variant token heads"]:
-    """What each token gathers, head beside head.
+) -> Float[Tensor, "variant head token d_head"]:
+    """What each head gathers for each token.
 
     Args:
         queries: Contiguous.
@@ -45,10 +45,9 @@ def attended(
     n_heads, n_tokens, d_head = queries.shape[1:]
     n_scores = n_heads * n_tokens * keys.shape[2]
     if n_scores > _FUSED_FROM:
-        found = functional.scaled_dot_product_attention(
+        return functional.scaled_dot_product_attention(
             queries, keys, values, attn_mask=mask, scale=scale, enable_gqa=True
         )
-        return found.transpose(1, 2).flatten(2)
     rows = n_tokens * (n_heads // keys.shape[1])  # of the query heads that share keys
     each = queries.view(-1, rows, d_head), keys.flatten(0, 1), values.flatten(0, 1)
     at_once = max(1, _AT_ONCE // n_scores) * keys.shape[1]
@@ -57,7 +56,7 @@ def attended(
     else:
         split = zip(*(one.split(at_once) for one in each), strict=True)
         found = torch.cat([_written_out(*part, mask, scale) for part in split])
-    return found.view(queries.shape).transpose(1, 2).flatten(2)
+    return found.view(queries.shape)
 
 
 def _written_out(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> Tensor:
