@@ -71,8 +71,8 @@ class Growing:
 
     def _keep(self, keys: Float[Tensor, "1 n_kv row d_head"], values: Float[Tensor, "1 n_kv row d_head"]) -> None:
         for at, kept_keys, kept_values in zip(self._at, self._keys, self._values, strict=True):
-            kept_keys.append(keys[0, :, at])
-            kept_values.append(values[0, :, at])
+            kept_keys.append(keys[0].index_select(1, at))
+            kept_values.append(values[0].index_select(1, at))
 
     def _keep_rows(self) -> None:
         for at, run in zip(self._at, self.recordings, strict=True):

@@ -126,12 +126,13 @@ class Pack:
         self._base, self._segments, self._handle = base, segments, handle
         self.replay = Replay(handle, base, [one.suffix for one in segments], chunk_tokens=budget.chunk_tokens)
         self._offsets = [0, *itertools.accumulate(map(len, segments))]
+        self._starts = [int(one.suffix.tokens[0]) for one in segments]
         self._readers = torch.as_tensor(base.branches.readers)
-        self._behind = [self._readers >= one.suffix.tokens[0] for one in segments]  # other readers are as before
+        self._behind = [self._readers >= start for start in self._starts]  # other readers are as before
         self._at = torch.cat(
             [
-                self._readers[behind] - one.suffix.tokens[0] + offset
-                for one, behind, offset in zip(segments, self._behind, self._offsets, strict=False)
+                self._readers[behind] - start + offset
+                for start, behind, offset in zip(self._starts, self._behind, self._offsets, strict=False)
             ]
         )
         self._order: list[list[Variant | None]] = [[] for _ in segments]
@@ -150,10 +151,9 @@ class Pack:
         rows = max(len(one.variants.get(layer, ())) for one in self._segments)
         if not rows:
             return self._base.resid.new_empty(0, len(self), self._base.resid.shape[-1])
-        block = self._base.resid[layer, self.replay.tokens][None]
+        block = self._base.resid[layer].index_select(0, self.replay.tokens)[None]
         block = block.repeat(rows, 1, 1) if rows > 1 else block
-        for segment, offset, seen in zip(self._segments, self._offsets, self._order, strict=False):
-            start = int(segment.suffix.tokens[0])
+        for segment, offset, start, seen in zip(self._segments, self._offsets, self._starts, self._order, strict=False):
             here = segment.variants.get(layer, [])
             for row, variant in enumerate(here):
                 if variant.lender is None:
