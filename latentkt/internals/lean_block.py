@@ -67,15 +67,16 @@ def lean_block(
 
     Args:
         layer: The block; `is_lean_block` holds.
-        h: What enters it, span by span, variant by variant, token by token; left as it is.
+        h: What enters it, span by span, variant by variant, token by token; where all of it is asked for, it is written
+            over.
         spans: What the rows are.
     """
     attention, mlp = layer.self_attn, layer.mlp
     attended = _attended(attention, _normed(layer.input_layernorm, h), spans)
-    out = _biased(torch.addmm(_asked(h, spans), attended, attention.o_proj.weight.T), attention.o_proj)
+    out = _biased(_asked(h, spans).addmm_(attended, attention.o_proj.weight.T), attention.o_proj)  # sums in products
     normed = _normed(layer.post_attention_layernorm, out)
     inner = functional.silu(mlp.gate_proj(normed), inplace=True).mul_(mlp.up_proj(normed))
-    return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj)  # the sum is in the product
+    return _biased(out.addmm_(inner, mlp.down_proj.weight.T), mlp.down_proj)
 
 
 def _asked(x: Float[Tensor, "row width"], spans: Sequence[Span]) -> Float[Tensor, "asked_row width"]:

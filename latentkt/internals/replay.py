@@ -122,7 +122,7 @@ class Replay:
 
     def layer(self, index: int, h: Float[Tensor, "variant token d_model"]) -> Float[Tensor, "variant token d_model"]:
         """Apply layer `index` to the tokens of every variant."""
-        parts = [replayed(index, part.flatten(0, 1), [(self, len(part))]) for part in h.split(self._at_once)]
+        parts = [replayed(index, part.flatten(0, 1).clone(), [(self, len(part))]) for part in h.split(self._at_once)]
         return torch.cat(parts).view(h.shape)
 
     def layer_at(
@@ -199,7 +199,7 @@ def replayed(
 
     Args:
         index: The layer.
-        rows: Replay by replay, variant by variant, token by token.
+        rows: Replay by replay, variant by variant, token by token; they may be written over.
         blocks: The replays, each with its number of variants.
         head: What the first rows are, if they are no replay's; all blocks are lean then.
     """
