@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from latentkt.internals.short_attention import attended
+from latentkt.internals.short_attention import attend
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -112,7 +112,7 @@ def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: 
     """Attention of one span, whose projections are still row by row."""
     q, k, v = (one.view(span.variants, -1, one.shape[-1] // attention.head_dim, attention.head_dim).transpose(1, 2)
                for one in (queries, keys, values))  # fmt: skip
-    (keys, own_keys), (values, own_values) = (_room(before, own) for before, own in zip(span.before(), (k, v), strict=True))
+    (keys, own_keys), (values, own_values) = map(_room, span.before(), (k, v))
     _turn(k, span.angles, own_keys)
     own_values.copy_(v)
     if span.keep is not None:
@@ -121,7 +121,7 @@ def _of_span(attention: Any, span: Span, queries: Tensor, keys: Tensor, values: 
     if span.asked is not None:
         mask, angles = mask[span.asked], (angles[0][span.asked], angles[1][span.asked])
     q = _turn(q, angles, q.new_empty(q.shape))
-    return attended(q, keys, values, mask, scale=attention.scaling)
+    return attend(q, keys, values, mask, scale=attention.scaling)
 
 
 def _turn(x: Float[Tensor, "variant head token d_head"], angles: tuple[Tensor, Tensor], out: Tensor) -> Tensor:
@@ -136,8 +136,10 @@ def _turn(x: Float[Tensor, "variant head token d_head"], angles: tuple[Tensor, T
     return out
 
 
-def _room(before: Float[Tensor, "1 n_kv key d_head"], own: Float[Tensor, "variant n_kv token d_head"]) -> Tensor:
-    """The shared keys or values with room behind them for the variants' own; all of it, and that room."""
+def _room(
+    before: Float[Tensor, "1 n_kv key d_head"], own: Float[Tensor, "variant n_kv token d_head"]
+) -> tuple[Tensor, Tensor]:
+    """Keys or values as attention reads them, the shared ones written already; and the room for the variants' own."""
     n_before, n_own = before.shape[2], own.shape[2]
     both = own.new_empty(*own.shape[:2], n_before + n_own, own.shape[3])
     both[:, :, :n_before] = before

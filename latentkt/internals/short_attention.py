@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-__all__ = ["attended"]
+__all__ = ["attend"]
 
 _FUSED_FROM = 2**18
 """Scores of one variant above which the fused kernel is the faster one: 9 heads of 170 tokens that see as many."""
@@ -25,7 +25,7 @@ _AT_ONCE = 2**17
 """Scores that are written out at a time, half a megabyte."""
 
 
-def attended(
+def attend(
     queries: Float[Tensor, "variant head token d_head"],
     keys: Float[Tensor, "variant n_kv key d_head"],
     values: Float[Tensor, "variant n_kv key d_head"],
@@ -49,18 +49,16 @@ def attended(
             queries, keys, values, attn_mask=mask, scale=scale, enable_gqa=True
         )
     rows = n_tokens * (n_heads // keys.shape[1])  # of the query heads that share keys
-    each = queries.view(-1, rows, d_head), keys.flatten(0, 1), values.flatten(0, 1)
     at_once = max(1, _AT_ONCE // n_scores) * keys.shape[1]
-    if len(each[0]) <= at_once:
-        found = _written_out(*each, mask, scale)
-    else:
-        split = zip(*(one.split(at_once) for one in each), strict=True)
-        found = torch.cat([_written_out(*part, mask, scale) for part in split])
-    return found.view(queries.shape)
+    found = torch.empty_like(queries)
+    each = queries.view(-1, rows, d_head), keys.flatten(0, 1), values.flatten(0, 1), found.view(-1, rows, d_head)
+    for q, k, v, out in zip(*(one.split(at_once) for one in each), strict=True):
+        _write_out(q, k, v, mask, scale, out)
+    return found
 
 
-def _written_out(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """[batch, query, d_head], [batch, key, d_head] twice, [token, key] -> [batch, query, d_head]."""
-    scores = torch.bmm(queries, keys.mT)
+def _write_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float, out: Tensor) -> None:
+    """[batch, query, d_head] and [batch, key, d_head] twice into [batch, query, d_head]; the mask is [token, key]."""
+    scores = torch.bmm(q, k.mT)
     masked = torch.add(mask, scores.view(-1, *mask.shape), alpha=scale)
-    return torch.bmm(masked.softmax(-1).view(scores.shape), values)
+    torch.bmm(masked.softmax(-1).view(scores.shape), v, out=out)
