@@ -7,7 +7,7 @@ whole, their plain runs included, three times, in turn with the peers; the long 
 is run five times each time, and the median taken. All are checked to give the same numbers. The metric is the logit
 difference of the two answers' tokens at the last position. The first difference of the early pairs lies at token 4, 5
 and 6. `bound` is the arithmetic that no exact method can leave out, at the speed of this machine's matrix product: the
-faster of two, before and after our sweeps of each repeat. With `--device cuda`
+faster of two, before and after each of our sweeps. With `--device cuda`
 the clock is wall time after synchronising. The last thing printed is the table in Markdown; `patch_table.py` prints it
 again from the file.
 """
@@ -15,6 +15,7 @@ again from the file.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
 import time
@@ -55,20 +56,34 @@ class Clock:
         return read() - start, result
 
 
-def steady(clock: Clock, work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that the work took, and its result; short work is a matter of the moment, so its median of five."""
-    seconds, result = clock(work)
-    if seconds < SHORT:
-        seconds = float(np.median([seconds, *(clock(work)[0] for _ in range(4))]))
-    return seconds, result
-
-
 def peak_gflops(device: str) -> float:
     """Speed of a large matrix product."""
     n = 2048 if device == "cpu" else 8192
     a, b = torch.randn(n, n, device=device), torch.randn(n, n, device=device)
     clock = Clock(device)
     return 2 * n**3 / min(clock(lambda: a @ b)[0] for _ in range(3)) / 1e9
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Own sweeps of one repeat: seconds of each, and the speed of the matrix product around it."""
+
+    seconds: list[float]
+    peaks: list[float]
+
+
+def beside_products(clock: Clock, work: Callable[[], Any]) -> tuple[Timed, Any]:
+    """Times of some work, five where it is short (a matter of the moment), and its result.
+
+    A product is timed before and after each. The faster one counts: a slow moment is no peak.
+    """
+    seconds: list[float] = []
+    around = [peak_gflops(clock.device)]
+    while not seconds or (seconds[0] < SHORT and len(seconds) < 5):
+        taken, result = clock(work)
+        seconds.append(taken)
+        around.append(peak_gflops(clock.device))
+    return Timed(seconds, [max(both) for both in itertools.pairwise(around)]), result
 
 
 def bound_flops(handle: ModelHandle, pair: Pair, cells: list[tuple[int, int]]) -> float:
@@ -138,14 +153,15 @@ def sweep_rows(handle: ModelHandle, name: str, peers: dict[str, Any], clock: Clo
     live = [cell for cell in every if cell[1] >= first]
     repeats = 1 if name == "long" else REPEATS
     times: dict[str, list[float]] = {}
-    peaks, worst = [], 0.0
+    sweeps: dict[str, list[Timed]] = {}
+    worst = 0.0
     for _ in range(repeats):
-        peaks.append(peak_gflops(clock.device))
         for skip in (True,) if name == "long" else (True, False):
-            seconds, table = steady(clock, lambda skip=skip: own(handle, pair, skip=skip))
-            times.setdefault(SKIPPED if skip else EVERY, []).append(seconds)
+            timed, table = beside_products(clock, lambda skip=skip: own(handle, pair, skip=skip))
+            what = SKIPPED if skip else EVERY
+            times.setdefault(what, []).append(float(np.median(timed.seconds)))
+            sweeps.setdefault(what, []).append(timed)
             truth = values_at(table, cells)
-        peaks[-1] = max(peaks[-1], peak_gflops(clock.device))  # a slow moment before a long sweep is no peak
         for peer, tool in peers.items():
             once, prepared = clock(lambda tool=tool: tool.prepare(pair))
             seconds, found = clock(lambda tool=tool, prepared=prepared: tool.cells(pair, prepared, cells))
@@ -154,16 +170,27 @@ def sweep_rows(handle: ModelHandle, name: str, peers: dict[str, Any], clock: Clo
     rows = []
     for what, seconds in times.items():
         fixed = {"sweep": "resid_post, layer x position", "pair": name, "tokens": length, "first_difference": first}
-        row = {**fixed, "cells": n_cells, **timed(what, seconds, len(cells)), "largest_difference": worst}
+        row = {**fixed, "cells": n_cells, **row_times(what, seconds, len(cells)), "largest_difference": worst}
         if row["own"]:
-            needed = bound_flops(handle, pair, live if what == SKIPPED else every) / 1e9 / np.array(peaks)
-            row |= {"peaks_gflops": peaks, "bound_seconds": float(np.median(needed))}
-            row |= {"share_of_bound": float(np.median(needed / np.array(seconds)))}
+            row |= shares(bound_flops(handle, pair, live if what == SKIPPED else every), sweeps[what])
         rows.append(row)
     return rows
 
 
-def timed(what: str, seconds: list[float], n_cells: int) -> dict[str, Any]:
+def shares(flops: float, repeats: list[Timed]) -> dict[str, Any]:
+    """How near all own sweeps came to the arithmetic bound."""
+    peaks = np.concatenate([timed.peaks for timed in repeats])
+    seconds = np.concatenate([timed.seconds for timed in repeats])
+    found = flops / 1e9 / peaks / seconds
+    return {
+        "peaks_gflops": peaks.tolist(),
+        "bound_seconds": float(np.median(flops / 1e9 / peaks)),
+        "shares_of_bound": found.tolist(),
+        "share_of_bound": float(np.median(found)),
+    }
+
+
+def row_times(what: str, seconds: list[float], n_cells: int) -> dict[str, Any]:
     """What a row says about its repeats; a peer's are scaled from `n_cells`."""
     own = what in (SKIPPED, EVERY)
     spread = {"seconds": float(np.median(seconds)), "low": min(seconds), "high": max(seconds), "repeats": seconds}
@@ -207,7 +234,7 @@ def component_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
                 worst = max(worst, abs(float(row["patched_value"].item()) - value))
         fixed = {"sweep": f"{site}, layer x {'head' if heads else 'position'}", "pair": "early 1", "tokens": length}
         fixed |= {"first_difference": first, "cells": len(every), "largest_difference": worst}
-        rows += [{**fixed, **timed(SKIPPED, mine, 0)}, {**fixed, **timed(HOOKS, theirs, len(cells))}]
+        rows += [{**fixed, **row_times(SKIPPED, mine, 0)}, {**fixed, **row_times(HOOKS, theirs, len(cells))}]
     return rows
 
 
@@ -247,7 +274,7 @@ def two_span_rows(handle: ModelHandle, clock: Clock) -> list[dict[str, Any]]:
         worst = max(worst, *errors)
     fixed = {"sweep": "resid_post, 8 items x 2 spans x layers", "pair": "8 long", "tokens": len(pairs[0].base.ids)}
     fixed |= {"first_difference": pairs[0].alignment.first_difference, "cells": len(every), "largest_difference": worst}
-    return [{**fixed, **timed(EVERY, mine, 0)}, {**fixed, **timed(HOOKS, theirs, len(cells))}]
+    return [{**fixed, **row_times(EVERY, mine, 0)}, {**fixed, **row_times(HOOKS, theirs, len(cells))}]
 
 
 def report(rows: list[dict[str, Any]], handle: ModelHandle) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _share(row: dict[str, Any]) -> str:
     share = row.get("share_of_bound")
     if share is None:
         return ""
-    return f"{share:.2f}" if share >= SHARE or row["what"] != SKIPPED else f"{share:.2f} (missed: {SHARE})"
+    each = row["shares_of_bound"]
+    spread = f" ({min(each):.2f}–{max(each):.2f})" if len(each) > 1 else ""
+    return f"{share:.2f}{spread}" + ("" if share >= SHARE or row["what"] != SKIPPED else f", missed: {SHARE}")
 
 
 def _cell(own: dict[str, Any], peer: dict[str, Any] | None) -> str:
@@ -134,7 +136,8 @@ def _below(report: dict[str, Any]) -> list[str]:
         "",
         f"{clock}. Ratios: median (lowest–highest) over the repeats of peer ÷ latentkt in the same repeat, then the "
         f"target. Peers are timed on {peers} seeded cells and scaled; own sweeps run whole, their plain runs included "
-        f"(of those under a second, the median of five in each repeat). "
+        f"(of those under a second, the median of five in each repeat). Shares of the bound: median (lowest–highest) "
+        f"over all own sweeps, each held against the faster of the matrix products before and after it. "
         f"Largest difference from a peer's number: {worst:.1e} nat. {NOTE}",
     ]
 
