@@ -99,10 +99,11 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 def _attended(attention: Any, x: Float[Tensor, "row d_model"], spans: Sequence[Span]) -> Float[Tensor, "row heads"]:
     """What enters the output projection."""
     asked = [span.asked_rows for span in spans]
-    queries = attention.q_proj(_asked(x, spans)).split(asked)
-    keys, values = (project(x).split([span.rows for span in spans]) for project in (attention.k_proj, attention.v_proj))
+    rows = [span.rows for span in spans]
+    queries = attention.q_proj(_asked(x, spans)).split_with_sizes(asked)
+    keys, values = (project(x).split_with_sizes(rows) for project in (attention.k_proj, attention.v_proj))
     out = x.new_empty(sum(asked), queries[0].shape[-1])
-    for span, into, *projected in zip(spans, out.split(asked), queries, keys, values, strict=True):
+    for span, into, *projected in zip(spans, out.split_with_sizes(asked), queries, keys, values, strict=True):
         found = _of_span(attention, span, *projected).transpose(1, 2)
         into.view(found.shape).copy_(found)
     return out

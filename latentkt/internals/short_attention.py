@@ -51,9 +51,15 @@ def attend(
     rows = n_tokens * (n_heads // keys.shape[1])  # of the query heads that share keys
     at_once = max(1, _AT_ONCE // n_scores) * keys.shape[1]
     found = torch.empty_like(queries)
-    each = queries.view(-1, rows, d_head), keys.flatten(0, 1), values.flatten(0, 1), found.view(-1, rows, d_head)
-    for q, k, v, out in zip(*(one.split(at_once) for one in each), strict=True):
-        _write_out(q, k, v, mask, scale, out)
+    q, k, v, out = (
+        queries.view(-1, rows, d_head),
+        keys.flatten(0, 1),
+        values.flatten(0, 1),
+        found.view(-1, rows, d_head),
+    )
+    for first in range(0, out.shape[0], at_once):
+        part = slice(first, first + at_once)
+        _write_out(q[part], k[part], v[part], mask, scale, out[part])
     return found
 
 
