@@ -7,6 +7,7 @@ written. Anybody's hook, adapter or replacement, a half precision or a GPU leads
 from __future__ import annotations
 
 import sys
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import torch
@@ -32,7 +33,7 @@ _FUNCTIONS = ("apply_rotary_pos_emb", "rotate_half", "repeat_kv", "eager_attenti
 _ATTENTION = ("eager", "sdpa")
 _ARGUMENTS = {"position_embeddings", "position_ids", "cache_position"}
 _ANGLES = ("default", "linear", "llama3")  # others hang on how long a sequence is
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_hooks = itemgetter("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 def is_lean(layer: nn.Module, call: LayerCall) -> bool:
@@ -91,9 +92,7 @@ def _written_in(function: object, file: str) -> bool:
 def _is_plain(module: nn.Module) -> bool:
     """Nothing hangs on it, and its weights are fp32 on the CPU."""
     held = vars(module)
-    if module.training or "forward" in held or any([held[name] for name in _HOOKS]):  # adapters replace `forward`
+    if module.training or "forward" in held or any(_hooks(held)):  # adapters replace `forward`
         return False
     weights = [one for one in held["_parameters"].values() if one is not None]
-    return all(
-        [type(one) is torch.nn.Parameter and (one.dtype, one.device.type) == (torch.float32, "cpu") for one in weights]
-    )
+    return all([type(one) is torch.nn.Parameter and one.dtype is torch.float32 and one.is_cpu for one in weights])

@@ -117,7 +117,7 @@ class _Part:
     def _parts(self) -> list[Tensor]:
         """The rows of the head, then those of each pack."""
         sizes = [count * len(pack) for count, pack in zip(self._counts, self._packs, strict=True)]
-        return list(self._rows.split([len(self._rows) - sum(sizes), *sizes]))
+        return list(self._rows.split_with_sizes([len(self._rows) - sum(sizes), *sizes]))
 
     @property
     def blocks(self) -> list[Float[Tensor, "variant token d_model"]]:
