@@ -173,14 +173,15 @@ class Pack:
     def scores(self, scorer: Scorer) -> dict[int, AnswerScore]:
         """The scores of all variants, by index."""
         h = torch.cat(self._read)
-        scores: dict[int, AnswerScore] = {}
+        indices: list[int] = []
+        rows: list[Tensor] = []
         first = 0
         for variants, behind in zip(self._order, self._behind, strict=True):
             n_behind = int(behind.sum())
-            rows = self._base.resid[-1, self._readers][None].repeat(len(h), 1, 1)
-            rows[:, behind] = h[:, first : first + n_behind]
-            first += n_behind
             kept = [row for row, variant in enumerate(variants) if variant is not None]
-            found = scorer.from_resid(self._handle, rows[kept])
-            scores.update({v.index: score for v, score in zip((variants[r] for r in kept), found, strict=True) if v})
-        return scores
+            read = self._base.resid[-1, self._readers][None].repeat(len(kept), 1, 1)
+            read[:, behind] = h[kept, first : first + n_behind]
+            first += n_behind
+            indices.extend(variant.index for variant in variants if variant is not None)
+            rows.append(read)
+        return dict(zip(indices, scorer.from_resid(self._handle, torch.cat(rows)), strict=True))
