@@ -135,7 +135,7 @@ class Pack:
                 for start, behind, offset in zip(self._starts, self._behind, self._offsets, strict=False)
             ]
         )
-        self._order: list[list[Variant | None]] = [[] for _ in segments]
+        self._order: list[list[Variant]] = [[] for _ in segments]
         self._read: list[Tensor] = []
 
     @property
@@ -148,7 +148,7 @@ class Pack:
 
     def joined(self, layer: int) -> Float[Tensor, "variant token d_model"]:
         """The rows that enter `layer`: the run's own vectors, but for each segment's variant of that row."""
-        rows = max(len(one.variants.get(layer, ())) for one in self._segments)
+        rows = len(self._segments[0].variants.get(layer, ()))  # the segments of a pack are of one shape
         if not rows:
             return self._base.resid.new_empty(0, len(self), self._base.resid.shape[-1])
         block = self._base.resid[layer].index_select(0, self.replay.tokens)[None]
@@ -159,7 +159,7 @@ class Pack:
                 if variant.lender is None:
                     at = stretch([offset + token - start for token in variant.tokens])
                     block[row, at] = variant.vectors().to(block)
-            seen.extend([*here, *[None] * (rows - len(here))])
+            seen.extend(here)
         return block
 
     def read(self, steps: Float[Tensor, "variant token d_model"]) -> None:
@@ -178,10 +178,9 @@ class Pack:
         first = 0
         for variants, behind in zip(self._order, self._behind, strict=True):
             n_behind = int(behind.sum())
-            kept = [row for row, variant in enumerate(variants) if variant is not None]
-            read = self._base.resid[-1, self._readers][None].repeat(len(kept), 1, 1)
-            read[:, behind] = h[kept, first : first + n_behind]
+            read = self._base.resid[-1, self._readers][None].repeat(len(h), 1, 1)
+            read[:, behind] = h[:, first : first + n_behind]
             first += n_behind
-            indices.extend(variant.index for variant in variants if variant is not None)
+            indices.extend(variant.index for variant in variants)
             rows.append(read)
         return dict(zip(indices, scorer.from_resid(self._handle, torch.cat(rows)), strict=True))
